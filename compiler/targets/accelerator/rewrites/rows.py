@@ -8,12 +8,13 @@ the sequence has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ops.recurrent import QGates
+from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -32,7 +33,8 @@ def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) 
     after:  y.rows = QConcat(a, b): [2, 64]; y = QReshape(y.rows)
 
     What works by element on one row, [1, 1, 64], works on the vector; so does what works on rows
-    that are all taken one by one, or were joined.
+    that are all taken one by one, or were joined. Dense layers of such rows are convolutions of an
+    image whose pixels they become, so that weights are loaded once for all.
     """
     walk = _Rows(_rows_first(graph.copy()), config, min_fill)
     for node in walk.graph.nodes:
@@ -47,7 +49,8 @@ class _Rows:
     Attributes:
         rows: by the name of a sequence, the tensor that has it as vectors.
         same: by a vector's name, the one that it is.
-        stepwise: tensors all of whose rows are taken one by one, and what they are made of.
+        stepwise: tensors all of whose rows are taken one by one, and what they are made of; those
+            whose rows were joined, and what is made of them by element.
     """
 
     graph: Graph
@@ -59,22 +62,31 @@ class _Rows:
 
     def __post_init__(self) -> None:
         self.makers = self.graph.producers()
-        self.uses, self.stepwise = self.graph.uses(), _stepwise(self.graph)
+        self.stepwise = _stepwise(self.graph)
 
     def visit(self, node: Node) -> None:
         """Keeps a node, or puts one that works on vectors in its place."""
         shape = self.shape(node.output)
-        if isinstance(node, ops.QReshape) and self.follow(node, shape):
+        moves = isinstance(node, ops.QReshape) or (
+            isinstance(node, ops.QTranspose) and _keeps_order(node, self.shape(node.data))
+        )
+        if moves and self.follow(node, shape):
             return
         if isinstance(node, ops.Dequantize) and node.data in self.rows and node.axis is None:
             self.leave(node, replace(node, data=self.rows[node.data]), ops.Reshape)
             return
+        if isinstance(node, ops.QDense) and self.dense(node):
+            return
+        joins = isinstance(node, ops.QConcat) and node.axis == 0 and len(shape) == 2
+        by_element = isinstance(node, BY_ELEMENT) and not self.stepwise.isdisjoint(node.inputs)
+        if joins or by_element:
+            self.stepwise.add(node.output)
         moved = self.moved(node) if len(shape) == SEQUENCE else None
         if moved is not None:
             self.leave(node, moved, ops.QReshape)
             self.rows[node.output] = self.nodes[-2].output
-            if isinstance(node, ops.QConcat):
-                self.stepwise |= _elementwise_users(node.output, self.uses)
+            if isinstance(node, ops.QConcat) or node.output in self.stepwise:
+                self.stepwise |= {node.output, self.rows[node.output]}
         else:
             self.nodes.append(node)
 
@@ -85,14 +97,16 @@ class _Rows:
         self.nodes.append(replace(moved, output=rows))
         self.nodes.append(kind(name=f"{node.name}.sequence", output=node.output, data=rows))
 
-    def follow(self, node: ops.QReshape, shape: Shape) -> bool:
+    def follow(self, node: Node, shape: Shape) -> bool:
         """Notes whose vectors a reshaped tensor has; whether the node isn't needed."""
+        assert isinstance(node, ops.QReshape | ops.QTranspose)
         before = self.shape(node.data)
         if shape[-1:] != before[-1:] or min(len(shape), len(before)) < 2:
             return False
         source = node.data if len(before) == 2 else self.rows.get(node.data)
         quantized = isinstance(self.makers.get(node.data), ops.Quantize)
-        if source is None and quantized and len(before) == SEQUENCE:
+        stepwise = prod(before[:-1]) == 1 or node.output in self.stepwise
+        if source is None and quantized and stepwise and len(before) == SEQUENCE:
             source = self.of(node.data)
         if source is None:
             return False
@@ -157,6 +171,27 @@ class _Rows:
         axis = 1 if node.axis == len(shape) - 1 else 0
         return replace(node, parts=tuple(map(self.of, node.parts)), axis=axis)
 
+    def dense(self, node: ops.QDense) -> bool:
+        """Puts a convolution in the place of a dense layer of many vectors that are rows of steps;
+        False where it stays."""
+        shape, rows = self.shape(node.output), self.shape(node.data)
+        if len(rows) != 2 or rows[0] == 1 or self.stepwise.isdisjoint((node.data, node.output)):
+            return False
+        weight = (*self.shape(node.weight), 1, 1)
+        image = self.tensor(f"{node.data}.pixels", (1, rows[1], 1, rows[0]), node.data)
+        pixels = self.tensor(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
+        kernel = self.tensor(f"{node.name}.kernel", weight, node.weight)
+        self.graph.constants[kernel] = self.graph.constants[node.weight].reshape(weight)
+        fields = {**node.values(), "data": image, "weight": kernel, "output": pixels}
+        layer = ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
+        if refusal(layer, self.graph, self.config, self.min_fill) is not None:
+            return False
+        if image not in {each.output for each in self.nodes}:
+            self.nodes.append(QRowsAsImage(name=image, output=image, data=node.data))
+        self.nodes.append(layer)
+        self.nodes.append(QImageAsRows(name=f"{node.name}.rows", output=node.output, data=pixels))
+        return True
+
     # Ways there ---------------------------------------------------------------------------------
 
     def of(self, name: str) -> str:
@@ -184,6 +219,12 @@ class _Rows:
         """A new tensor of the type of another one."""
         self.graph.tensors[name] = replace(self.graph.tensors[like], shape=shape)
         return name
+
+
+def _keeps_order(node: ops.QTranspose, shape: Shape) -> bool:
+    """Whether a transposition moves axes of size 1 alone: it moves no byte."""
+    moved = [axis for axis in node.perm if shape[axis] > 1]
+    return moved == sorted(moved)
 
 
 def vectors(shape: Shape) -> Shape:
@@ -228,7 +269,8 @@ def _rows_first(graph: Graph) -> Graph:
 
 
 def _stepwise(graph: Graph) -> set[str]:
-    """The tensors all of whose rows are taken one by one, and what is made of such by element."""
+    """The tensors all of whose rows are taken one by one or meet the weights of gates, and what
+    such are made of."""
     taken: dict[str, set[int]] = {}
     for node in graph.nodes:
         if isinstance(node, ops.QTake) and _takes_row(node, graph):
@@ -237,18 +279,9 @@ def _stepwise(graph: Graph) -> set[str]:
     result = {
         name for name, rows in taken.items() if len(rows) == prod(graph.tensors[name].shape[:-1])
     }
+    result |= {node.data for node in graph.nodes if isinstance(node, QGates)}
+    followed = (*BY_ELEMENT, ops.QReshape, ops.QTranspose, ops.QDense)
     for node in reversed(graph.nodes):
-        if node.output in result and isinstance(node, BY_ELEMENT):
+        if node.output in result and isinstance(node, followed):
             result.update(operands(node))
-    return result
-
-
-def _elementwise_users(name: str, uses: Mapping[str, Sequence[Node]]) -> set[str]:
-    """What is made of a tensor by element, one after the other."""
-    result, rest = set[str](), [name]
-    while rest:
-        for node in uses.get(rest.pop(), ()):
-            if isinstance(node, BY_ELEMENT) and node.output not in result:
-                result.add(node.output)
-                rest.append(node.output)
     return result

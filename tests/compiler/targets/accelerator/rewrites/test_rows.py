@@ -98,6 +98,31 @@ def test_outputs_are_onnxruntimes(network):
     assert result @ wanted / np.sqrt((result @ result) * (wanted @ wanted)) > 0.995
 
 
+def test_dense_layers_of_all_rows_are_convolutions(tmp_path):
+    builder, output = mixed()
+    quantize_model(builder.model(output), tmp_path / "m.onnx", [{"input": builder.values["input"]}])
+    graph = optimize(import_onnx(tmp_path / "m.onnx"))
+    after = sequences_as_rows(graph, TINY)
+    kinds = [node.op for node in after.nodes]
+    assert kinds.count("QConv2d") == kinds.count("QRowsAsImage") == kinds.count("QImageAsRows") == 2
+    assert kinds.count("QDense") == [node.op for node in graph.nodes].count("QDense") - 2
+    same_numbers(graph, after)
+
+
+def test_transformers_have_no_steps():
+    """Rows of which one is taken aren't taken one by one: what works on all stays."""
+    shape = (1, 3, 8)
+    graph = graph_of(
+        QTable(name="f", output="f", data="x", table="table"),
+        QTable(name="g", output="g", data="f", table="table"),
+        row("y", "g", 0),
+        outputs=("f", "y"), x=shape, f=shape, g=shape, y=(1, 1, 8),
+    )  # fmt: skip
+    after = sequences_as_rows(graph, TINY)
+    assert after.producers()["f"] == graph.producers()["f"]
+    same_numbers(graph, after)
+
+
 def graph_of(*nodes, outputs=("y",), **shapes):
     """A graph of int8 tensors with one input, x, and a table of squares."""
     table = (np.arange(-128, 128) ** 2 // 129).astype(np.int8)
@@ -113,7 +138,11 @@ def row(name, data, number, features=8):
 
 
 def same_numbers(before, after):
-    x = {"x": np.random.default_rng(3).integers(-128, 128, before.tensors["x"].shape, np.int8)}
+    (name,) = before.inputs
+    kind, rng = before.tensors[name], np.random.default_rng(3)
+    real = kind.dtype == "float32"
+    data = rng.standard_normal(kind.shape) if real else rng.integers(-128, 128, kind.shape)
+    x = {name: data.astype(kind.dtype)}
     wanted, result = evaluate(before, x), evaluate(after, x)
     assert before.outputs == after.outputs
     for name in before.outputs:
