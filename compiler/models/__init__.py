@@ -1,8 +1,8 @@
 """The bundled models, by name.
 
-``digits`` and ``scenes`` are committed, really trained. The others are built once from fixed seeds
-and kept in a cache folder (``VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else ``~/.cache/vdla``),
-keyed by the sources that build them.
+``digits``, ``scenes`` and ``characters`` are committed, really trained. The others are built once
+from fixed seeds and kept in a cache folder (``VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else
+``~/.cache/vdla``), keyed by the sources that build them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ import onnx
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import Array
-from vdla.compiler.models import builder, networks, quantizer, vision
+from vdla.compiler.models import (
+    builder,
+    networks,
+    quantizer,
+    recurrent,
+    recurrent_quantizer,
+    transformers,
+    vision,
+)
 from vdla.compiler.models.builder import images
 from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
 from vdla.compiler.models.quantizer import quantize, quantize_model
@@ -29,6 +37,7 @@ __all__ = [
     "MODELS",
     "RESNET18_CONVS",
     "ConvShape",
+    "characters_test",
     "digits_test",
     "images",
     "model_path",
@@ -52,6 +61,8 @@ MODELS = {
     "efficientnet-lite0": "EfficientNet-Lite0, 224x224, int8",
     "yolo-nano": "a detector like YOLOv5n with neck and three heads, 256x256, int8",
     "unet": "a small U-Net, 128x128, int8",
+    "characters": "an LSTM trained to say which character of a text comes next, 64 at a time",
+    "lstm-lm": "a language model of two LSTM of 650, 35 words of 10,000, int8",
 }
 
 
@@ -69,6 +80,13 @@ def _pictures(shape: tuple[int, ...]) -> Callable[[], Array]:
 
 
 CLASSIC, RECENT = (builder, networks, quantizer), (builder, networks, quantizer, vision)
+SEQUENCES = (builder, quantizer, recurrent, recurrent_quantizer, transformers)
+
+
+def _language_model() -> onnx.ModelProto:
+    return recurrent.language_model().model("logits")
+
+
 NETWORKS = {
     "resnet18": _Network(networks.resnet18, CLASSIC, _pictures(networks.IMAGE)),
     "mobilenet": _Network(networks.mobilenet, CLASSIC, _pictures(networks.IMAGE)),
@@ -78,6 +96,7 @@ NETWORKS = {
     "efficientnet-lite0": _Network(vision.efficientnet_lite0, RECENT, _pictures(networks.IMAGE)),
     "yolo-nano": _Network(vision.yolo_nano, RECENT, _pictures(vision.SCENE)),
     "unet": _Network(vision.unet, RECENT, _pictures(vision.SLICE)),
+    "lstm-lm": _Network(_language_model, SEQUENCES, recurrent.texts),
 }
 
 
@@ -87,7 +106,7 @@ def model_path(name: str) -> Path:
     Raises:
         KeyError: there is no such model.
     """
-    if name in TRAINED:
+    if name in COMMITTED:
         return DATA / f"{name}.onnx"
     return _built(name, NETWORKS[name])
 
@@ -124,7 +143,15 @@ def scenes_test() -> tuple[Array, Array]:
         return file["images"] / np.float32(255), file["labels"]
 
 
+def characters_test() -> tuple[Array, float]:
+    """Test texts of 64 characters and the one behind them, int64 [count, 65], and the perplexity
+    that the float network has on them."""
+    with np.load(DATA / "characters_test.npz") as file:
+        return file["characters"].astype(np.int64), float(file["perplexity"])
+
+
 TRAINED = {"digits": digits_test, "scenes": scenes_test}
+COMMITTED = (*TRAINED, "characters")
 
 
 @cache

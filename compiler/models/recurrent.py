@@ -29,6 +29,17 @@ class Sizes:
     layers: int = 1
 
 
+@dataclass(frozen=True)
+class LanguageSizes:
+    """How many steps, layers, features of a state and words a language model has."""
+
+    steps: int
+    layers: int
+    hidden: int
+    words: int
+
+
+LANGUAGE_MODEL = LanguageSizes(steps=35, layers=2, hidden=650, words=10_000)
 State = tuple[str, ...]
 Step = Callable[[str, str, State], State]
 
@@ -180,3 +191,23 @@ class OperatorBuilder(RecurrentBuilder):
         axes = self.constant(f"{name}.axes", np.array([1], np.int64))
         value = np.zeros((steps, batch, hidden), np.float32)
         return self.emit("Squeeze", name, [whole, axes], value)
+
+
+def language_model(sizes: LanguageSizes = LANGUAGE_MODEL) -> OperatorBuilder:
+    """A language model (Zaremba et al., 2014): words [1, T] looked up, layers of LSTM, and logits
+    [1, T, words]; weights are made up."""
+    rng = np.random.default_rng(SEED)
+    b = OperatorBuilder("lstm-lm", SEED, rng.integers(0, sizes.words, (1, sizes.steps)))
+    table = 0.7 * rng.standard_normal((sizes.words, sizes.hidden)).astype(np.float32)
+    words = b.constant("words", table)
+    x = b.emit("Gather", "looked_up", [words, "input"], table[b.values["input"]])
+    x = b.transpose("steps", x, (1, 0, 2))
+    for number in range(sizes.layers):
+        x = b.recurrent("LSTM", f"layer{number}", x, sizes.hidden)
+    b.linear("logits", b.transpose("rows", x, (1, 0, 2)), sizes.words)
+    return b
+
+
+def texts(sizes: LanguageSizes = LANGUAGE_MODEL, count: int = 4) -> Array:
+    """Words [count, T] to calibrate a language model on."""
+    return np.random.default_rng(SEED + 1).integers(0, sizes.words, (count, sizes.steps))

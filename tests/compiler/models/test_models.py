@@ -14,6 +14,7 @@ import vdla
 from vdla.analysis.ort import (
     cosine,
     layer_differences,
+    ort_run,
     ort_session,
     ort_tensors,
     unmatched,
@@ -26,14 +27,17 @@ from vdla.compiler.models import (
     DATA,
     MODELS,
     RESNET18_CONVS,
+    characters_test,
     digits_test,
     images,
     model_path,
     model_paths,
     networks,
     quantize,
+    recurrent,
     scenes_test,
 )
+from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.placement import processor_layers
 
 
@@ -239,10 +243,77 @@ def test_recent_networks_agree_with_onnxruntime(name):
 
 def test_names():
     assert list(MODELS) == [
-        "resnet18", "resnet18-convs", "mobilenet", "digits", "scenes", *RECENT,
+        "resnet18", "resnet18-convs", "mobilenet", "digits", "scenes", *RECENT, "characters",
+        "lstm-lm",
     ]  # fmt: skip
     with pytest.raises(KeyError):
         model_path("alexnet")
+
+
+# --- recurrent networks --------------------------------------------------------------------------
+
+
+def on_host(module):
+    return {row["op"] for row in module.metadata["placement"] if row["device"] == "cpu"}
+
+
+def test_characters_perplexity():
+    """A trained LSTM keeps its perplexity in int8."""
+    script = load_script("benchmarks/train_characters.py")
+    texts, of_floats = characters_test()
+    assert texts.shape == (32, 65)
+    assert of_floats < 6
+    module = vdla.compile("characters", device="cpu")
+    logits = [vdla.run(module, {"characters": t[None, :-1]}).outputs["logits"] for t in texts]
+    result = script.perplexity(np.concatenate(logits), texts[:, 1:])
+    assert abs(result / of_floats - 1) < 0.02
+
+
+def test_characters_is_one_stream():
+    """The accelerator with tables runs all of it; logits are the processor's, bit for bit."""
+    module = vdla.compile("characters", "paper-plus")
+    assert len(module.programs) == 1
+    assert on_host(module) == {"Gather", "Reshape", "Quantize", "Dequantize"}
+    text = {"characters": characters_test()[0][:1, :-1]}
+    want = vdla.run(vdla.compile("characters", device="cpu"), text).outputs["logits"]
+    np.testing.assert_array_equal(vdla.run(module, text).outputs["logits"], want)
+
+
+def test_characters_gradient():
+    """The training script's backward pass against finite differences."""
+    script = load_script("benchmarks/train_characters.py")
+    rng = np.random.default_rng(0)
+    params = {key: value.astype(np.float64) for key, value in script.parameters(rng).items()}
+    text = rng.integers(0, script.CHARACTERS, (2, 6))
+    _, g = script.gradients(params, text)
+    for key, value in params.items():
+        place = tuple(rng.integers(0, n) for n in value.shape)
+        place = (text[0, 1], 3) if key == "embedding" else place
+        value[place] += 1e-5
+        up, _ = script.gradients(params, text)
+        value[place] -= 2e-5
+        down, _ = script.gradients(params, text)
+        value[place] += 1e-5
+        assert (up - down) / 2e-5 == pytest.approx(g[key][place], rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.long
+def test_language_model_is_one_stream():
+    module = vdla.compile("lstm-lm", "paper-plus")
+    assert len(module.programs) == 1
+    assert on_host(module) == {"Gather", "Reshape", "Quantize", "Dequantize"}
+
+
+def test_small_language_model(tmp_path):
+    sizes = recurrent.LanguageSizes(steps=4, layers=2, hidden=24, words=40)
+    samples = [{"input": x[None]} for x in recurrent.texts(sizes)]
+    path = tmp_path / "model.onnx"
+    quantize_model(recurrent.language_model(sizes).model("logits"), path, samples)
+    module = vdla.compile(str(path), "paper-plus")
+    assert len(module.programs) == 1
+    result = vdla.run(module, samples[0]).outputs["logits"].ravel()
+    wanted = ort_run(path, samples[0])["logits"].ravel()
+    assert result @ wanted / np.sqrt((result @ result) * (wanted @ wanted)) > 0.995
 
 
 # --- quantize ------------------------------------------------------------------------------------
