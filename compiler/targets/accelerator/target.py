@@ -39,6 +39,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
 )
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
@@ -100,6 +101,9 @@ class Accelerator(Target):
         def in_rows(graph: Graph) -> Graph:
             return sequences_as_rows(graph, self.config, self.min_fill)
 
+        def in_parts(graph: Graph) -> Graph:
+            return part_layers(graph, self.config.channel_block)
+
         def in_images(graph: Graph) -> Graph:
             return sequences_as_images(graph, self.config, self.min_fill)
 
@@ -108,6 +112,7 @@ class Accelerator(Target):
 
         return (
             Pass("sequences_as_rows", in_rows, adds=frozenset((ops.QTakeView,))),
+            Pass("part_layers", in_parts),
             Pass("sequences_as_images", in_images),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),

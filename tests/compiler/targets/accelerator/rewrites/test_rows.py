@@ -33,6 +33,11 @@ def gru():
     return cells("gru", Sizes(steps=3, inputs=12, hidden=8)), "states"
 
 
+def no_blocks():
+    """Gates of six features, where blocks have four."""
+    return cells("gru", Sizes(steps=3, inputs=5, hidden=6)), "states"
+
+
 def mixed():
     """Both behind a layer of the whole sequence, with another one behind them."""
     rng = np.random.default_rng(8)
@@ -68,7 +73,9 @@ def _zeros(*shape):
     return np.zeros(shape, np.float32)
 
 
-@pytest.fixture(params=[lstm, gru, mixed, sliced], ids=lambda make: make.__name__, scope="module")
+@pytest.fixture(
+    params=[lstm, gru, no_blocks, mixed, sliced], ids=lambda make: make.__name__, scope="module"
+)
 def network(request, tmp_path_factory):
     """A quantized network's file, its output's name and an input."""
     builder, output = request.param()
