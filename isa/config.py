@@ -91,89 +91,98 @@ class Config:
         "rows that the window of a GEMM sees; 1: that of its src", 1, 1, 2, option=True
     )
     vector_engine: int = engine("whether ALU has an engine of its own, VECTOR; 0: COMPUTE")
+    reciprocal_units: int = parameter(
+        "lanes whose reciprocals are computed at a time; 0: none", 0, 0, 256, option=True
+    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         _check_ranges(self)
         _check_ranges(self.memory)
+        port, table = self.port_bytes, TABLE_RESULTS * RESULT_BYTES
         for what, entry in (
             ("block_in", self.inp_entry),
             ("block_out", self.out_entry),
             ("block_in × block_out", self.wgt_entry),
         ):
-            if entry % self.port_bytes:
-                raise ConfigError(
-                    f"config {self.name}: expected {what} bytes to be a multiple of "
-                    f"port_bytes = {self.port_bytes}, found {entry}"
-                )
+            self._expect(
+                entry % port == 0,
+                f"{what} bytes to be a multiple of port_bytes = {port}, found {entry}",
+            )
         low, high = sorted((self.block_in, self.block_out))
-        if high % low:
-            raise ConfigError(
-                f"config {self.name}: expected one of block_in, block_out to divide the other, "
-                f"found {self.block_in} and {self.block_out}"
-            )
-        if self.port_bytes & (self.port_bytes - 1):
-            raise ConfigError(
-                f"config {self.name}: expected port_bytes to be a power of two, "
-                f"found {self.port_bytes}"
-            )
-        if self.burst_beats * self.port_bytes > PAGE_BYTES:
-            raise ConfigError(
-                f"config {self.name}: expected burst_beats × port_bytes ≤ {PAGE_BYTES}, "
-                f"found {self.burst_beats * self.port_bytes}"
-            )
-        if self.read_buffer_beats < self.burst_beats:
-            raise ConfigError(
-                f"config {self.name}: expected read_buffer_beats ≥ burst_beats = "
-                f"{self.burst_beats}, found {self.read_buffer_beats}"
-            )
-        if self.table_bytes % (TABLE_RESULTS * RESULT_BYTES):
-            raise ConfigError(
-                f"config {self.name}: expected table_bytes to be a multiple of "
-                f"{TABLE_RESULTS * RESULT_BYTES}, found {self.table_bytes}"
-            )
+        self._expect(
+            high % low == 0,
+            "one of block_in, block_out to divide the other, "
+            f"found {self.block_in} and {self.block_out}",
+        )
+        self._expect(port & (port - 1) == 0, f"port_bytes to be a power of two, found {port}")
+        burst = self.burst_beats * port
+        self._expect(burst <= PAGE_BYTES, f"burst_beats × port_bytes ≤ {PAGE_BYTES}, found {burst}")
+        self._expect(
+            self.read_buffer_beats >= self.burst_beats,
+            f"read_buffer_beats ≥ burst_beats = {self.burst_beats}, found {self.read_buffer_beats}",
+        )
+        self._expect(
+            self.table_bytes % table == 0,
+            f"table_bytes to be a multiple of {table}, found {self.table_bytes}",
+        )
         self._check_forwarding()
         self._check_window()
-        if len(self.fourth_engines) > 1:
-            raise ConfigError(
-                f"config {self.name}: expected one fourth engine at most, "
-                f"found {' and '.join(self.fourth_engines)}; set one of them to 0"
-            )
+        self._check_reciprocals()
+        self._expect(
+            len(self.fourth_engines) <= 1,
+            f"one fourth engine at most, found {' and '.join(self.fourth_engines)}; "
+            "set one of them to 0",
+        )
         for buffer in ("inp", "wgt", "acc", "uop"):
-            if self.depth(buffer) < 2:
-                raise ConfigError(
-                    f"config {self.name}: expected {buffer}_bytes to hold at least 2 entries of "
-                    f"{self.entry(buffer)} bytes, found {getattr(self, buffer + '_bytes')}"
-                )
+            self._expect(
+                self.depth(buffer) >= 2,
+                f"{buffer}_bytes to hold at least 2 entries of {self.entry(buffer)} bytes, "
+                f"found {getattr(self, buffer + '_bytes')}",
+            )
+
+    def _expect(self, holds: bool, expected: str) -> None:
+        """Raises an error unless the config ``holds`` to what is expected of it."""
+        if not holds:
+            raise ConfigError(f"config {self.name}: expected {expected}")
 
     def _check_forwarding(self) -> None:
         """An entry of INP must have a power of two beats: STORE's address then names column and
         entry."""
         beats = self.inp_entry // self.port_bytes
-        if self.forwarding and beats & (beats - 1):
-            raise ConfigError(
-                f"config {self.name}: expected block_in / port_bytes to be a power of two where "
-                f"forwarding = 1, found {beats}; change one of them, or forwarding to 0"
-            )
+        self._expect(
+            not self.forwarding or beats & (beats - 1) == 0,
+            "block_in / port_bytes to be a power of two where forwarding = 1, "
+            f"found {beats}; change one of them, or forwarding to 0",
+        )
 
     def _check_window(self) -> None:
         """A place of a row takes two lanes, one for each channel of a pair."""
         taps, most = self.window_taps, self.block_in // 2
-        if taps == 1 or taps > most:
-            raise ConfigError(
-                f"config {self.name}: expected window_taps to be 0 or from 2 to block_in / 2 = "
-                f"{most}, found {taps}"
-            )
-        if self.window_rows > 1 and most < 4:
-            raise ConfigError(
-                f"config {self.name}: expected block_in ≥ 8 where window_rows = 2, found "
-                f"{self.block_in}; set window_rows to 1"
-            )
-        if self.window_rows > 1 and not 2 <= taps <= most // 2:
-            raise ConfigError(
-                f"config {self.name}: expected window_taps to be from 2 to block_in / 4 = "
-                f"{most // 2} where window_rows = 2, found {taps}; change one of the two"
-            )
+        self._expect(
+            taps == 0 or 2 <= taps <= most,
+            f"window_taps to be 0 or from 2 to block_in / 2 = {most}, found {taps}",
+        )
+        if self.window_rows == 1:
+            return
+        self._expect(
+            most >= 4,
+            f"block_in ≥ 8 where window_rows = 2, found {self.block_in}; set window_rows to 1",
+        )
+        self._expect(
+            2 <= taps <= most // 2,
+            f"window_taps to be from 2 to block_in / 4 = {most // 2} where window_rows = 2, "
+            f"found {taps}; change one of the two",
+        )
+
+    def _check_reciprocals(self) -> None:
+        """The units take the lanes of a vector in groups that are all full."""
+        units = self.reciprocal_units
+        self._expect(
+            units & (units - 1) == 0 and (units == 0 or self.block_out % units == 0),
+            "reciprocal_units to be 0 or a power of two that divides block_out = "
+            f"{self.block_out}, found {units}",
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._key == other._key
@@ -274,6 +283,11 @@ class Config:
     def results_per_word(self) -> int:
         """Results of a table in one port word, which is an entry of TAB."""
         return self.port_bytes // RESULT_BYTES
+
+    @property
+    def reciprocal_groups(self) -> int:
+        """Groups of lanes that the reciprocal units take one after another; 0 without units."""
+        return self.block_out // self.reciprocal_units if self.reciprocal_units else 0
 
     @property
     def fourth_engines(self) -> tuple[str, ...]:

@@ -107,6 +107,12 @@ OPTIONS = (
         (replace(PROBES[4], vector_engine=1), replace(PROBES[1], vector_engine=1)),
         "6a2eee8c",
     ),
+    Option(
+        "reciprocal_units",
+        "reciprocals",
+        (replace(PROBES[0], reciprocal_units=4), replace(PROBES[1], reciprocal_units=1)),
+        "3b4e525c",
+    ),
 )
 
 

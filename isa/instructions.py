@@ -60,6 +60,9 @@ class AluOp(IntEnum):
     WADD = 5
     RQ = 6
     TABLE = 7  # only where the config has tables
+    SCALE = 8  # this one and those after it: only where the config has reciprocal units
+    RECIPROCAL = 9
+    RSQRT = 10
 
 
 DRAM_BITS = 32
@@ -83,8 +86,9 @@ ALU_OPERAND_BITS: dict[AluOp, dict[str, int]] = {
 }
 
 
-ALWAYS_ACC_SRC = (AluOp.WADD, AluOp.TABLE)  # their y is acc[src], whatever use_imm says
-NO_X = (AluOp.TABLE,)  # they don't read acc[dst]
+SERIAL = (AluOp.RECIPROCAL, AluOp.RSQRT)  # computed bit by bit, by the reciprocal units
+ALWAYS_ACC_SRC = (AluOp.WADD, AluOp.TABLE, *SERIAL)  # their y is acc[src], whatever use_imm says
+NO_X = (AluOp.TABLE, *SERIAL)  # they don't read acc[dst]
 
 
 def memories(config: Config) -> tuple[Mem, ...]:
@@ -107,7 +111,14 @@ def _absent_memories(config: Config) -> tuple[int, ...]:
 
 
 def _absent_operations(config: Config) -> tuple[int, ...]:
-    return () if config.tables else (AluOp.TABLE,)
+    of_tables = () if config.tables else (AluOp.TABLE,)
+    of_reciprocals = () if config.reciprocal_units else (AluOp.SCALE, *SERIAL)
+    return (*of_tables, *of_reciprocals)
+
+
+def _operation_bits(config: Config) -> int:
+    """Bits that hold the config's last operation, three at least."""
+    return max(int(max(operations(config))).bit_length(), 3)
 
 
 def count(*buffers: str) -> Width:
@@ -350,14 +361,23 @@ class Alu(LoopNest):
     MUL x × y (y: low 25 bits, signed) · WADD x × weight + y × imm (x, y: low 18 bits, imm: low 24
     bits, all signed; y is always acc[src]) · RQ min(max(rq(x, y) + zero, low), high) ·
     TABLE tab[n × 256 + (y & 255)], signed (y is always acc[src], n: imm's low 8 bits, unsigned).
-    Sums and products wrap at 32 bits.
+    Sums and products wrap at 32 bits. With ``reciprocal_units``, where ``alu_op`` has a fourth bit:
+    SCALE rq(x, y) · RECIPROCAL the scale word of 1 / y · RSQRT that of 1 / √y, 0 where y ≤ 0 (y is
+    always acc[src]).
     """
 
     opcode = 3
-    alu_op = Field(3, "operation", names=tuple(o.name for o in AluOp), absent=_absent_operations)
+    alu_op = Field(
+        _operation_bits,
+        "operation",
+        names=tuple(o.name for o in AluOp),
+        absent=_absent_operations,
+    )
     use_imm = Field(1, "y is the immediate")
     init = Field(1, "micro-ops marked first give y")
-    imm = Field(32, "immediate; RQ: packed scale, WADD: weight of y, TABLE: number", signed=True)
+    imm = Field(
+        32, "immediate; RQ, SCALE: packed scale, WADD: weight of y, TABLE: number", signed=True
+    )
     weight = Field(WEIGHT_BITS, "WADD: the weight of x", signed=True)
     zero = Field(9, "RQ: added to the requantized value", signed=True)
     low = Field(9, "RQ: least result", signed=True, default=-128)

@@ -7,6 +7,14 @@
   [2**-40, 2**23] **exactly**: requantization adds no error to the scale.
 * Ties go to the even neighbour, as ``nearbyint`` does in onnxruntime.
 * The product is exact in 57 bits; saturation happens once, at the end.
+
+``reciprocal(y)`` and ``rsqrt(y)`` are scale words of 1 / y and 1 / √y, whose mantissas
+are normalized: 2**22 ≤ m ≤ 2**23. With s for the number that the word stands for:
+
+* 1 / y: ``m = ⌊2**k / y⌋`` with ``k = 23 + ⌊log2 y⌋``; so 0 ≤ 1 - s·y < 2**-22.
+* 1 / √y: ``m = ⌊2**46 / R⌋`` with ``R = ⌊√(y·2**46 / 4**h)⌋``, ``h = ⌊⌊log2 y⌋ / 2⌋`` and
+  ``k = 23 + h``; so -2**-23 < 1 - s·√y < 2**-22.
+* Where y ≤ 0 the word is 0, a scale of zero.
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ import math
 
 MANTISSA_BITS = 24
 SHIFT_BITS = 6
+RECIPROCAL_BITS = 23  # of a reciprocal's mantissa, but for those of powers of two
 MAX_SHIFT = (1 << SHIFT_BITS) - 1
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
@@ -64,6 +73,23 @@ def rq(x: int, word: int) -> int:
     if shift and (rest > half or (rest == half and quotient & 1)):
         quotient += 1
     return saturate(quotient, INT32_MIN, INT32_MAX)
+
+
+def reciprocal(y: int) -> int:
+    """The scale word of 1 / y, rounded down; 0 for y ≤ 0."""
+    if y <= 0:
+        return 0
+    shift = RECIPROCAL_BITS + y.bit_length() - 1
+    return _join((1 << shift) // y, shift)
+
+
+def rsqrt(y: int) -> int:
+    """The scale word of 1 / √y: the root is rounded down, then its reciprocal; 0 for y ≤ 0."""
+    if y <= 0:
+        return 0
+    half = (y.bit_length() - 1) // 2
+    root = math.isqrt(y << 2 * (RECIPROCAL_BITS - half))
+    return _join((1 << 2 * RECIPROCAL_BITS) // root, RECIPROCAL_BITS + half)
 
 
 def saturate(x: int, low: int, high: int) -> int:

@@ -100,7 +100,7 @@ def test_an_option_that_is_off_changes_nothing(name):
     assert (on.tables, on.depth("tab") * config.port_bytes) == (1, 512)
     assert on.hash != config.hash
     assert on.to_dict()["table_bytes"] == 512
-    off = ["table_bytes=0", "forwarding=0", "window_taps=0", "window_rows=1", "vector_engine=0"]
+    off = [f"{option.parameter}={getattr(Config, option.parameter)}" for option in OPTIONS]
     assert load_config(name, off) == config
     others = [load_config(name, [setting]) for setting in ("forwarding=1", "window_taps=2")]
     assert len({config.hash, on.hash, *(other.hash for other in others)}) == 4
@@ -117,6 +117,13 @@ def test_paper_ring_is_paper_with_what_its_ring_can_have():
     assert (ring.forwarding, ring.window_taps, ring.window_rows, ring.vector_engine) == (1, 3, 2, 1)
     off = {"forwarding": 0, "window_taps": 0, "window_rows": 1, "vector_engine": 0}
     assert replace(ring, name="paper", **off) == load_config("paper")
+
+
+def test_paper_full_is_paper_ring_with_tables_and_reciprocals():
+    full = load_config("paper-full")
+    assert (full.tables, full.reciprocal_units, full.reciprocal_groups) == (4, 4, 4)
+    off = {"table_bytes": 0, "reciprocal_units": 0}
+    assert replace(full, name="paper-ring", **off) == load_config("paper-ring")
 
 
 def test_overrides_are_checked_together():
@@ -156,6 +163,16 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
         ("vector_engine=2", "config tiny: expected 0 ≤ vector_engine ≤ 1, found 2"),
         ("table_bytes=-1", "config tiny: expected 0 ≤ table_bytes ≤ 131072, found -1"),
+        (
+            "reciprocal_units=3",
+            "config tiny: expected reciprocal_units to be 0 or a power of two that divides "
+            "block_out = 4, found 3",
+        ),
+        (
+            "reciprocal_units=8",
+            "config tiny: expected reciprocal_units to be 0 or a power of two that divides "
+            "block_out = 4, found 8",
+        ),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),
         ("window_taps=1", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
