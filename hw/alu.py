@@ -26,7 +26,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.layout import lanes
+from vdla.hw.layout import is_operation, is_other_operation, lanes, operation_shape
 from vdla.hw.requantize import (
     FACTOR_BITS,
     Requantize,
@@ -38,7 +38,7 @@ from vdla.hw.requantize import (
     split,
 )
 from vdla.isa.config import RESULT_BYTES, Config
-from vdla.isa.instructions import ALWAYS_ACC_SRC, WADD_BITS, WEIGHT_BITS, AluOp
+from vdla.isa.instructions import ALWAYS_ACC_SRC, WADD_BITS, WEIGHT_BITS, AluOp, operations
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 from vdla.support.numbers import ceil_div
 
@@ -77,13 +77,13 @@ class Alu(Component):
             {
                 "x": In(vector),
                 "y": In(vector),
-                "op": In(AluOp),
+                "op": In(operation_shape(config)),
                 "use_imm": In(1),
                 "imm": In(signed(32)),
                 "weight": In(signed(WEIGHT_BITS)),
                 "y_weight": In(signed(WEIGHT_BITS)),
                 "unweighed": In(1),
-                "late_op": In(AluOp),
+                "late_op": In(operation_shape(config)),
                 "late_use_imm": In(1),
                 "late_imm": In(signed(32)),
                 "late_first": In(1),
@@ -142,21 +142,21 @@ class Alu(Component):
         self.low_now, self.high_now = (
             Signal(signed(LIMIT_BITS), name=n, reset_less=True) for n in ("low_now", "high_now")
         )
-        multiplied = late.matches(AluOp.SHR, AluOp.MUL, AluOp.WADD)
+        multiplied = is_operation(late, AluOp.SHR, AluOp.MUL, AluOp.WADD)
         m.d.comb += [
-            self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
+            self.scalar.eq(Mux(is_operation(op, AluOp.WADD), self.weight, self.imm)),
             self.drops_product.eq(idle | ~multiplied),
             drops_immediate.eq(
                 ~self.drops_product | late_gemm | ~self.late_use_imm | self._takes_y(late)
             ),
             self.drops_y.eq(~self.drops_product | late_gemm | ~drops_immediate),
         ]
-        with m.If(op == AluOp.SHR):
+        with m.If(is_operation(op, AluOp.SHR)):
             m.d.comb += self.factor.eq(Factor.POWER)
-        with m.Elif(self.use_imm | (op == AluOp.WADD)):
+        with m.Elif(self.use_imm | is_operation(op, AluOp.WADD)):
             m.d.comb += self.factor.eq(Factor.SCALAR)
-        compares = ~idle & late.matches(AluOp.MIN, AluOp.MAX)
-        limits = ~idle & (late == AluOp.RQ)
+        compares = ~idle & is_operation(late, AluOp.MIN, AluOp.MAX)
+        limits = ~idle & is_operation(late, AluOp.RQ)
         m.d.sync += [
             self.immediate.eq(Mux(drops_immediate, 0, self.late_imm)),
             self.compared.eq(Mux(self.drops_compared, 0, self.immediate)),
@@ -165,14 +165,15 @@ class Alu(Component):
             self.drops_compared.eq(~compares),
             self.drops_total.eq(compares | limits),
             self.drops_limited.eq(~limits),
-            self.greater.eq(late == AluOp.MAX),
+            self.greater.eq(is_operation(late, AluOp.MAX)),
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
         ]
 
     def _takes_y(self, op: Value) -> Value:
         """Whether an operation's y is never the immediate."""
-        return op.matches(*ALWAYS_ACC_SRC) if self.config.tables else op == AluOp.WADD
+        known = operations(self.config)
+        return is_operation(op, *(each for each in ALWAYS_ACC_SRC if each in known))
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
@@ -182,19 +183,20 @@ class Alu(Component):
         multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero)
         shift = Mux(self.use_imm, self.imm, y)
         power, far = _power(m, shift, lane)
-        with m.If(op == AluOp.RQ):
+        with m.If(is_operation(op, AluOp.RQ)):
             m.d.comb += amount.eq(shift[MANTISSA_BITS:])
-        with m.Elif(op == AluOp.SHR):
+        with m.Elif(is_operation(op, AluOp.SHR)):
             m.d.comb += amount.eq(Mux(shift[5], 0, Mux(shift[4], 32, 16)))
-        far &= op == AluOp.SHR
+        far &= is_operation(op, AluOp.SHR)
         # WADD takes x's low bits, with their own sign.
         sign = x[WADD_BITS - 1].replicate(FACTOR_BITS[0]).as_signed()
         factors = [y[: FACTOR_BITS[1]].as_signed(), self.scalar, power, Const(0)]
         factor = choose(self.factor.as_value(), factors)
-        sign_of_factor = factor[MANTISSA_BITS] & (op != AluOp.RQ)  # a mantissa has none
+        # A mantissa has no sign.
+        sign_of_factor = factor[MANTISSA_BITS] & is_other_operation(op, AluOp.RQ)
         m.d.comb += [
             multiply.low.eq(low),
-            multiply.high.eq(Mux(far, low, Mux(op == AluOp.WADD, sign, high))),
+            multiply.high.eq(Mux(far, low, Mux(is_operation(op, AluOp.WADD), sign, high))),
             multiply.only_high.eq(far),
             multiply.factor.eq(Cat(factor[:MANTISSA_BITS], sign_of_factor)),
         ]

@@ -7,7 +7,7 @@ from amaranth.lib import data
 
 from vdla.isa.config import Config
 from vdla.isa.fields import Record
-from vdla.isa.instructions import instruction_bytes
+from vdla.isa.instructions import Alu, AluOp, instruction_bytes
 
 
 def layout(record: type[Record], config: Config) -> data.StructLayout:
@@ -20,6 +20,24 @@ def layout(record: type[Record], config: Config) -> data.StructLayout:
 def instruction_bits(config: Config) -> int:
     """Bits of an instruction word."""
     return 8 * instruction_bytes(config)
+
+
+def operation_shape(config: Config) -> Shape:
+    """What holds an operation of the ALU."""
+    return unsigned(Alu.alu_op.width(config))
+
+
+def is_operation(op: Value, *operations: AluOp) -> Value:
+    """Whether what holds an operation of the ALU holds one of these."""
+    return op.matches(*(Const(int(each), len(op)) for each in operations))
+
+
+def is_other_operation(op: Value, *operations: AluOp) -> Value:
+    """Whether what holds an operation of the ALU holds none of these."""
+    first, *others = (op != Const(int(each), len(op)) for each in operations)
+    for other in others:
+        first &= other
+    return first
 
 
 def lanes(width: int, count: int, *, is_signed: bool = True) -> data.ArrayLayout:

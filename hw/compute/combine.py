@@ -24,7 +24,7 @@ from vdla.hw.compute.micro_op import COMBINE, TABLE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Port
-from vdla.hw.layout import add_selected
+from vdla.hw.layout import add_selected, is_operation, is_other_operation
 from vdla.hw.requantize import choose
 from vdla.isa.instructions import AluOp
 
@@ -119,7 +119,8 @@ class Combine:
         """TABLE's read. LOAD's write waits for ``enable``, so that is a register."""
         m, before, now = self.m, self.stages[TABLE_READ - 1], self.stages[TABLE_READ]
         enable, looked_up = Signal(name="looks_up"), Signal(name="looked_up", reset_less=True)
-        is_table = self.micro_ops.is_alu(before.operation) & (before.operation.op == AluOp.TABLE)
+        looks_up = is_operation(before.operation.op, AluOp.TABLE)
+        is_table = self.micro_ops.is_alu(before.operation) & looks_up
         m.d.sync += enable.eq(before.writes & ~before.first & is_table)
         m.d.sync += looked_up.eq(enable)
         m.d.comb += [
@@ -147,7 +148,7 @@ class Combine:
         operation = late.operation
         m.d.comb += [
             *(getattr(alu, f"late_{n}").eq(operation[n]) for n in ("op", "use_imm", "imm")),
-            alu.unweighed.eq(weighed.first | (weighed.operation.op != AluOp.WADD)),
+            alu.unweighed.eq(weighed.first | is_other_operation(weighed.operation.op, AluOp.WADD)),
             alu.y_weight.eq(weighed.operation.imm),
             alu.late_first.eq(late.first),
         ]

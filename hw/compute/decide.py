@@ -19,7 +19,7 @@ from amaranth import Array, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.compute.micro_op import MicroOps
-from vdla.hw.layout import add_selected, layout, valid_register
+from vdla.hw.layout import add_selected, is_operation, layout, valid_register
 from vdla.isa import instructions as isa
 from vdla.isa.instructions import TABLE_BITS, AluOp, Init
 
@@ -76,7 +76,7 @@ class Decide:
         m, op, kinds = self.m, self.ports.f1.operation, self.micro_ops
         is_alu = kinds.is_alu(op)
         if kinds.alu:
-            m.d.comb += self.multiplies.eq(op.op.matches(*EARLY))
+            m.d.comb += self.multiplies.eq(is_operation(op.op, *EARLY))
         m.d.comb += self.first.eq(uop.first & self._starts())
         if kinds.gemm:
             m.d.comb += [
@@ -96,11 +96,12 @@ class Decide:
 
     def _always_reads_y(self) -> Value:
         op = self.ports.f1.operation.op
-        return (op == AluOp.WADD) | self._looks_up() if self.config.tables else op == AluOp.WADD
+        wadd = is_operation(op, AluOp.WADD)
+        return wadd | self._looks_up() if self.config.tables else wadd
 
     def _looks_up(self) -> Value:
         """Whether the operation is TABLE; only asked where there is one."""
-        return self.ports.f1.operation.op == AluOp.TABLE
+        return is_operation(self.ports.f1.operation.op, AluOp.TABLE)
 
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""

@@ -15,10 +15,9 @@ from amaranth import Const, ShapeLike, Value
 from amaranth.lib import data
 
 from vdla.hw.interfaces import pushes
-from vdla.hw.layout import layout
+from vdla.hw.layout import layout, operation_shape
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.instructions import AluOp
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 
@@ -60,7 +59,7 @@ class MicroOps:
             if config.window_taps:
                 fields["window"] = 1
         if self.alu:
-            fields |= {"alu_init": 1, "op": AluOp, "use_imm": 1}
+            fields |= {"alu_init": 1, "op": operation_shape(config), "use_imm": 1}
             fields |= {name: layout(isa.Alu, config)[name].shape for name in ALU_FIELDS}
         fields |= {**dict.fromkeys(pushes(config), 1), "index": INDEX_BITS}
         return data.StructLayout(fields)
