@@ -265,7 +265,7 @@ class _Generator:
             alu_op=op,
             use_imm=rng.randint(0, 1),
             init=rng.choice((0, 0, 1)),
-            imm=rng.choice(scales if op == AluOp.RQ else values),
+            imm=rng.choice(scales if op in (AluOp.RQ, AluOp.SCALE) else values),
             weight=rng.choice((self._ends(-(1 << 23), (1 << 23) - 1), 0)),
             zero=rng.choice((self._ends(-256, 255), 0)),
             low=rng.choice((-128, -256, 60, 0, 255)),

@@ -7,6 +7,7 @@ arithmetic (wrapping, rounding, saturation) is here and in ``isa/numbers.py``.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
     MUL_BITS,
     SHR_BITS,
     TABLE_BITS,
@@ -28,7 +30,7 @@ from vdla.isa.instructions import (
     Mem,
     Store,
 )
-from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT
+from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT, RECIPROCAL_BITS
 from vdla.sim.compiled import inline, jit
 from vdla.sim.gemm import multiply
 from vdla.sim.nest import COUNT, DST, EXTENT_0, EXTENT_1, EXTENT_2, SRC, UOP_BEGIN, leads_beyond
@@ -41,7 +43,10 @@ Lanes = NDArray[np.signedinteger[Any]]
 
 _MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
 _I32_MIN, _I32_MAX = -(1 << 31), (1 << 31) - 1
-_ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ, _TABLE = (int(op) for op in AluOp)
+_ADD, _MIN, _MAX, _SHR, _MUL, _WADD = (int(op) for op in list(AluOp)[: AluOp.RQ])
+_TABLE, _SCALE = int(AluOp.TABLE), int(AluOp.SCALE)
+_RECIPROCAL, _RSQRT = int(AluOp.RECIPROCAL), int(AluOp.RSQRT)
+_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 
 
 class State:
@@ -288,6 +293,30 @@ def requantize(x: int, word: int) -> int:
 
 
 @inline
+def reciprocal(y: int) -> int:
+    """``reciprocal`` of isa/numbers.py on int64."""
+    if y <= 0:
+        return 0
+    shift = RECIPROCAL_BITS + math.frexp(float(y))[1] - 1
+    return int((np.int64(1) << shift) // np.int64(y) | np.int64(shift) << MANTISSA_BITS)
+
+
+@inline
+def rsqrt(y: int) -> int:
+    """``rsqrt`` of isa/numbers.py on int64.
+
+    The radicand has 48 bits at most, so that float64 holds it, and its root isn't rounded up to a
+    whole number.
+    """
+    if y <= 0:
+        return 0
+    half = (math.frexp(float(y))[1] - 1) // 2
+    root = np.int64(math.sqrt(float(np.int64(y) << 2 * (RECIPROCAL_BITS - half))))
+    mantissa = (np.int64(1) << 2 * RECIPROCAL_BITS) // root
+    return int(mantissa | np.int64(RECIPROCAL_BITS + half) << MANTISSA_BITS)
+
+
+@inline
 def _signed(value: int, bits: int) -> int:
     """The low ``bits`` of a value, sign-extended."""
     return int((np.int64(value) << (64 - bits)) >> (64 - bits))
@@ -311,6 +340,12 @@ def _operate(op: int, x: int, y: int, row: Rows, results: Int16) -> int:
         return int(_signed(x, WADD_BITS) * row[_A_WEIGHT] + _signed(y, WADD_BITS) * weight)
     if op == _TABLE:
         return int(np.int64(results[_first_result(row) + (y & (TABLE_RESULTS - 1))]))
+    if op == _SCALE:
+        return requantize(x, y)
+    if op == _RECIPROCAL:
+        return reciprocal(y)
+    if op == _RSQRT:
+        return rsqrt(y)
     return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
 
 
@@ -338,7 +373,7 @@ def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
 def _alu(row: Rows, uops: Rows, acc: Int32, results: Int16) -> None:
     lanes = acc.shape[1]
     op = row[_A_OP]
-    immediate = row[_A_USE_IMM] != 0 and op not in (_WADD, _TABLE)
+    immediate = row[_A_USE_IMM] != 0 and not (_FROM_ACC >> op) & 1
     leaves = not immediate and leads_beyond(row, SRC, uops, 2, acc.shape[0])
     leaves = leaves or leads_beyond(row, DST, uops, 1, acc.shape[0])
     if leaves or _reads_beyond(row, uops, results.shape[0]):

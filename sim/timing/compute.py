@@ -26,6 +26,7 @@ from vdla.sim.timing.pipeline import (
     read_from_f1,
     read_from_look,
     shift_ports,
+    units_work,
 )
 from vdla.sim.timing.state import Machine, Pipeline, Tables
 
@@ -50,9 +51,10 @@ def step_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
     if front and p.read.beyond:
         stop(m, BEYOND, p.read.row)
         return True
-    held = front and not operands_ready(t, p, port_taken, now)
+    works = units_work(m, t, p, port_taken, now)
+    held = front and not works and not operands_ready(t, p, port_taken, now)
     cause = cause_of(m, t, p, _ENGINE, held)
-    if not held:
+    if not held and not works:
         moved |= in_front(t, p)
         _go_on(m, t, p, now)
         _consider_bulk(m, t, p, now)

@@ -26,7 +26,7 @@ from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAIT
 from vdla.sim.timing.load import step_load, writes_acc, writes_inp
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, step_bus
 from vdla.sim.timing.nest import load_uops
-from vdla.sim.timing.pipeline import in_back, shift_ports
+from vdla.sim.timing.pipeline import shift_ports, wake_of
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
 from vdla.sim.timing.store import (
     forward_beat,
@@ -191,17 +191,16 @@ def _idle_cycles(m: Machine, t: Tables, now: int) -> int:
 def _wake(m: Machine, t: Tables, now: int) -> int:
     """The next cycle in which something that waits for time alone can move."""
     wake = NEVER
-    reads, answers, compute, vector = m.memory.reads, m.memory.answers, m.compute, m.vector
+    reads, answers = m.memory.reads, m.memory.answers
     reader, requantizer = m.store.reader, m.store.requantizer
     if reads.head != reads.tail:
         wake = min(wake, max(reads.ready[reads.head & (RING - 1)], m.memory.bus_free))
     if answers.head != answers.tail:
         wake = min(wake, answers.at[answers.head & (RING - 1)])
-    held = (compute.read.row >= 0 and not in_bulk(m)) or in_back(compute)
+    if not in_bulk(m):
+        wake = min(wake, wake_of(m.compute, now))
     if t.variant.vector_engine is not None:
-        held |= vector.read.row >= 0 or in_back(vector)
-    if held:
-        wake = min(wake, now + 1)
+        wake = min(wake, wake_of(m.vector, now))
     if requantizer.head != requantizer.tail:
         wake = min(wake, requantizer.at[requantizer.head & (RING - 1)])
     if reader.row >= 0 and reader.next_read > now:

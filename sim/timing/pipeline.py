@@ -5,6 +5,7 @@
 * READ reads INP and WGT, or ACC for an ALU operand that is multiplied or shifted: the *early* read.
   The accumulator that a GEMM adds to, or an ADD, MIN, MAX works on, is read *late* and forwarded,
   so a chain of micro-ops on one accumulator never waits.
+* The reciprocal units compute RECIPROCAL and RSQRT while the micro-op stands in READ.
 * TABLE reads TAB four cycles after READ, which LOAD's writes wait for.
 * READ waits (and holds issue) while an early operand is still to be written, or while the x of an
   early operation would meet a late read at ACC's first read port, or while STORE takes the second
@@ -20,10 +21,19 @@ the micro-op a cycle before writes.
 
 from __future__ import annotations
 
-from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, Alu, AluOp, Gemm, Init
+from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, SERIAL, Alu, AluOp, Gemm, Init
 from vdla.sim.compiled import inline
 from vdla.sim.stream import column
-from vdla.sim.timing.constants import BANK, BUSY, DRAIN, LATE_READ, TABLE_READ, WRITE_BACK
+from vdla.sim.timing.constants import (
+    BANK,
+    BUSY,
+    DRAIN,
+    LATE_READ,
+    RECIPROCAL_CYCLES,
+    RSQRT_CYCLES,
+    TABLE_READ,
+    WRITE_BACK,
+)
 from vdla.sim.timing.engines import finish, idle_cause
 from vdla.sim.timing.nest import (
     DST,
@@ -35,16 +45,17 @@ from vdla.sim.timing.nest import (
     pass_empty,
     steps,
 )
-from vdla.sim.timing.state import NONE, RING, Machine, Pipeline, Tables
+from vdla.sim.timing.state import NEVER, NONE, RING, Machine, Pipeline, Tables
 
 _GEMM = Gemm.opcode
 _G_INIT, _INIT_ACC, _INIT_BIAS = column(Gemm, "init"), int(Init.ACC), int(Init.BIAS)
 _A_OP, _A_USE_IMM, _A_INIT = column(Alu, "alu_op"), column(Alu, "use_imm"), column(Alu, "init")
-_TABLE = int(AluOp.TABLE)
+_TABLE, _RECIPROCAL = int(AluOp.TABLE), int(AluOp.RECIPROCAL)
 # Sets of operations, a bit for each.
-_EARLY = sum(1 << op for op in (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ))
+_EARLY = sum(1 << op for op in (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE))
 _NOT_LATE = _EARLY | sum(1 << op for op in NO_X)
 _FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
+_SERIAL = sum(1 << op for op in SERIAL)
 
 
 @inline
@@ -140,7 +151,7 @@ def read_from_look(t: Tables, p: Pipeline) -> None:
 def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
     """Whether the micro-op in READ may read its early operands this cycle."""
     row = p.read.row
-    if p.read.null or t.rows[row, 0] == _GEMM:
+    if p.read.null or t.rows[row, 0] == _GEMM or p.units_until > 0:
         return True
     reads_y = t.rows[row, _A_USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _A_OP]) & 1 != 0
     if reads_y and (port_taken or t.visible[p.read.src] > now):
@@ -148,6 +159,37 @@ def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
     if not reads_x_early(t, p):
         return True
     return bool(t.visible[p.read.dst] <= now and p.late_reads & 1 == 0)
+
+
+@inline
+def units_work(m: Machine, t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
+    """Whether the reciprocal units keep the micro-op in READ; they begin where y can be read."""
+    if t.variant.reciprocal_units is None or not _is_serial(t, p):
+        return False
+    if p.units_until > 0 or not operands_ready(t, p, port_taken, now):
+        return bool(now < p.units_until)
+    reciprocal = t.rows[p.read.row, _A_OP] == _RECIPROCAL
+    cycles = RECIPROCAL_CYCLES if reciprocal else RSQRT_CYCLES
+    p.units_until = now + cycles * m.settings.reciprocal_groups
+    return True
+
+
+@inline
+def _is_serial(t: Tables, p: Pipeline) -> bool:
+    """Whether the micro-op in READ needs the reciprocal units."""
+    row = p.read.row
+    if row < 0 or p.read.null or t.rows[row, 0] == _GEMM:
+        return False
+    starts = p.read.first and t.rows[row, _A_INIT] != 0
+    return not starts and (_SERIAL >> t.rows[row, _A_OP]) & 1 != 0
+
+
+@inline
+def wake_of(p: Pipeline, now: int) -> int:
+    """The next cycle in which a pipeline moves by itself, when nothing else moves; or NEVER."""
+    if in_back(p) or p.late_reads | p.table_reads | p.writes != 0:
+        return now + 1
+    return int(max(now + 1, p.units_until)) if p.read.row >= 0 else NEVER
 
 
 @inline
@@ -164,6 +206,7 @@ def reads_x_early(t: Tables, p: Pipeline) -> bool:
 @inline
 def enter(t: Tables, p: Pipeline, now: int) -> None:
     """The micro-op in READ enters the back end, which never stalls."""
+    p.units_until = 0
     if not p.read.null:
         dst = p.read.dst
         accumulates, late = late_reads(t, p)

@@ -68,6 +68,7 @@ class Settings(Part):
     entries: PerMemory
     uops: int  # that the UOP buffer holds
     tables: int  # that TAB holds
+    reciprocal_groups: int  # of lanes that the units take one after another
     inp_bytes: int  # that INP holds
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
@@ -223,6 +224,7 @@ class Pipeline(Part):
     late_reads: int  # bit n: a late read of ACC n cycles from now
     table_reads: int  # bit n: a read of TAB n cycles from now
     writes: int  # bit n: a write of ACC n cycles from now
+    units_until: int  # the cycle from which READ has its reciprocals; 0: they aren't begun
     leaving: Leaving
 
 
@@ -313,6 +315,7 @@ class Variant(NamedTuple):
     queues: tuple[int, ...]  # the token queues
     forwarding: bool | None  # STORE may write INP
     vector_engine: bool | None  # ALU is VECTOR's
+    reciprocal_units: bool | None  # ALU computes reciprocals
 
 
 class Tables(NamedTuple):
@@ -386,6 +389,7 @@ def _variant(config: Config) -> Variant:
         queues=tuple(range(len(ring.token_queues))),
         forwarding=True if config.forwarding else None,
         vector_engine=True if config.vector_engine else None,
+        reciprocal_units=True if config.reciprocal_units else None,
     )
 
 
@@ -406,6 +410,7 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.entry_steps[:] = settings.entry_beats
     settings.entry_steps[Mem.TAB] = config.results_per_word
     settings.tables = config.tables
+    settings.reciprocal_groups = config.reciprocal_groups
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth

@@ -23,6 +23,7 @@ from vdla.sim.timing.pipeline import (
     operands_ready,
     read_from_f1,
     reads_x_early,
+    units_work,
 )
 from vdla.sim.timing.state import Machine, Tables
 
@@ -38,9 +39,11 @@ def step_vector(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
     if front and p.read.beyond:
         stop(m, BEYOND, p.read.row)
         return True
-    held = front and not (operands_ready(t, p, port_taken, now) and _ports_free(m, t))
+    works = units_work(m, t, p, port_taken, now)
+    held = front and not works
+    held = held and not (operands_ready(t, p, port_taken, now) and _ports_free(m, t))
     cause = cause_of(m, t, p, _ENGINE, held)
-    if not held:
+    if not held and not works:
         moved |= in_front(t, p)
         if front:
             enter(t, p, now)

@@ -14,7 +14,7 @@ import pytest
 
 from vdla.isa.config import config_names, load_config
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem, Store, Uop
-from vdla.isa.numbers import rq
+from vdla.isa.numbers import reciprocal, rq, rsqrt
 from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
@@ -35,8 +35,9 @@ OPTIONS = [
     load_config("tiny", ["block_in=16", "forwarding=1", "window_taps=8", "wgt_bytes=1024"]),
     load_config("tiny", ["block_in=16", "window_taps=3", "window_rows=2", "wgt_bytes=1024"]),
 ]
+RECIPROCALS = load_config("tiny", ["reciprocal_units=2", "memory.latency=2"])
 VECTOR = load_config("tiny", ["vector_engine=1", "table_bytes=1024", "memory.latency=2"])
-EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS, VECTOR]
+EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS, RECIPROCALS, VECTOR]
 
 
 def flags(config):
@@ -54,7 +55,8 @@ def cases(count, size, configs=EVERY, seed=0):
 
 def test_they_are_sound_and_use_everything():
     seen = Counter()
-    drawn = chain(cases(80, 40), cases(60, 40, [TABLES, VECTOR]), cases(60, 40, OPTIONS))
+    configs = ((TABLES, VECTOR), OPTIONS, (RECIPROCALS,))
+    drawn = chain(cases(80, 40), *(cases(60, 40, each) for each in configs))
     for program, dram in drawn:
         assert check(program.config, program.instructions, dram, program.base) == []
         for each in program.instructions:
@@ -354,7 +356,8 @@ class Plain:
     def alu(self, alu):
         for at, uop in self.nest(alu):
             dst = at["dst"] + uop.dst
-            immediate = alu.use_imm and alu.alu_op not in (AluOp.WADD, AluOp.TABLE)
+            from_acc = (AluOp.WADD, AluOp.TABLE, AluOp.RECIPROCAL, AluOp.RSQRT)
+            immediate = alu.use_imm and alu.alu_op not in from_acc
             ys = [alu.imm] * self.config.block_out
             if not immediate:
                 ys = self.acc[at["src"] + uop.src].tolist()
@@ -385,6 +388,12 @@ class Plain:
             case AluOp.TABLE:
                 results = self.tab.reshape(-1, 256)[alu.imm % 256]
                 return int(results[y % 256])
+            case AluOp.SCALE:
+                return rq(x, y & 0xFFFFFFFF)
+            case AluOp.RECIPROCAL:
+                return reciprocal(y)
+            case AluOp.RSQRT:
+                return rsqrt(y)
 
 
 def signed(value, bits):

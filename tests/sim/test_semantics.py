@@ -24,7 +24,7 @@ from vdla.isa.instructions import (
     memories,
     operations,
 )
-from vdla.isa.numbers import pack_scale, rq
+from vdla.isa.numbers import pack_scale, reciprocal, rq, rsqrt
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
 
@@ -86,6 +86,40 @@ def test_a_table_has_a_result_for_the_low_bits_of_y(values, number, above):
         imm = above * 256 + number
         run(Alu(alu_op=AluOp.TABLE, use_imm=use_imm, imm=imm, uop_count=1, src_base=1), state)
         assert state.acc[0].tolist() == [results[256 * number + y % 256] for y in values]
+
+
+RECIPROCALS = load_config("tiny", ["reciprocal_units=1"])
+POSITIVE = st.integers(1, (1 << 31) - 1) | st.builds(
+    lambda e, d: min(max((1 << e) + d, 1), (1 << 31) - 1), st.integers(0, 31), st.integers(-2, 2)
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(POSITIVE | INT32, min_size=4, max_size=4))
+@example([0, -1, -(1 << 31), (1 << 31) - 1])
+@example([1, 2, 3, 4])
+def test_reciprocals_are_those_of_the_definitions(values):
+    """Of acc[src], wherever use_imm points, and whatever x is."""
+    state = State(RECIPROCALS, np.zeros(64, np.uint8))
+    for op, exact in ((AluOp.RECIPROCAL, reciprocal), (AluOp.RSQRT, rsqrt)):
+        for use_imm in (0, 1):
+            state.acc[:2] = [[7] * 4, values]
+            run(Alu(alu_op=op, use_imm=use_imm, imm=5, uop_count=1, src_base=1), state)
+            assert state.acc[0].tolist() == [exact(y) for y in values]
+
+
+@settings(max_examples=200)
+@given(st.lists(INT32, min_size=4, max_size=4), st.lists(WORD, min_size=4, max_size=4))
+@example([(1 << 31) - 1, -(1 << 31), 1, -1], [0xFFFFFF, 0xFFFFFF, 1 << 24 | 1, 1 << 24 | 3])
+def test_scale_is_a_requantization_of_32_bits(values, words):
+    """Without a zero point and limits, whatever these fields hold."""
+    state = State(RECIPROCALS, np.zeros(64, np.uint8))
+    state.acc[0], state.acc[1] = values, [signed(word) for word in words]
+    run(Alu(alu_op=AluOp.SCALE, uop_count=1, src_base=1, **LIMITS), state)
+    assert state.acc[0].tolist() == [rq(x, word) for x, word in zip(values, words, strict=True)]
+    state.acc[0] = values
+    run(Alu(alu_op=AluOp.SCALE, uop_count=1, use_imm=1, imm=signed(words[0])), state)
+    assert state.acc[0].tolist() == [rq(x, words[0]) for x in values]
 
 
 @settings(max_examples=60)
@@ -251,12 +285,26 @@ def vector_battery():
     return run_each(load_config("tiny", ["vector_engine=1"]), operate())
 
 
+def reciprocal_battery():
+    """The operations that only a config with reciprocal units has."""
+    config = load_config("tiny", ["reciprocal_units=2"])
+    alu = [
+        Alu(alu_op=op, use_imm=use, init=init, imm=imm, **NEST)
+        for op in (AluOp.SCALE, AluOp.RECIPROCAL, AluOp.RSQRT)
+        for use in (0, 1)
+        for init in (0, 1)
+        for imm in (0, pack_scale(0.3), pack_scale(3e5))
+    ]
+    return run_each(config, alu)
+
+
 OPTION_BATTERIES = {
     "tables": table_battery,
     "forwarding": forwarding_battery,
     "a window": window_battery,
     "a window of two rows": rows_battery,
     "a vector engine": vector_battery,
+    "reciprocals": reciprocal_battery,
 }
 
 
