@@ -1,4 +1,4 @@
-"""exp, log, tanh and erf of float32 as arithmetic, and requantization: for all printers of LLVM IR.
+"""exp, log, tanh and erf of float32 as arithmetic, and scale words: for all printers of LLVM IR.
 
 Vectors do each in all lanes at once. A function reduces its argument to a short range and takes a
 polynomial there, without branches (Muller, "Elementary Functions", Birkhäuser 2016, part 2). The
@@ -20,7 +20,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from vdla.compiler.targets.lanes import constant, shaped
 from vdla.compiler.tir.ir import INT_RANGES
 
-I32, I64 = ll.IntType(32), ll.IntType(64)
+I32, I64, DOUBLE = ll.IntType(32), ll.IntType(64), ll.DoubleType()
 LN2_HIGH = 0.693145751953125  # its first 15 bits: exact in float32 times a number of 8 bits
 LN2_LOW = math.log(2) - LN2_HIGH
 WHOLE = 1.5 * 2**23  # added to a float32, it leaves a whole number in the lowest bits
@@ -53,6 +53,37 @@ def requantized(b: ll.IRBuilder, acc: ll.Value, scale: ll.Value) -> ll.Value:
     result = b.select(b.icmp_signed("<", result, low), low, result)
     result = b.select(b.icmp_signed(">", result, high), high, result)
     return b.trunc(result, narrow)
+
+
+def scale_word(
+    b: ll.IRBuilder, op: str, y: ll.Value, root: Callable[[ll.Value], ll.Value]
+) -> ll.Value:
+    """Appends ``tir.ops.reciprocal`` or ``tir.ops.rsqrt`` of int32, in all lanes.
+
+    Quotients and roots are rounded to float64 and then down. Both steps are exact: an integer that
+    they don't reach is farther away than float64 rounds. ``root`` appends a square root.
+    """
+    wide, exact = shaped(I64, y), shaped(DOUBLE, y)
+    number = b.sitofp(y, exact)
+    length = b.sub(b.lshr(b.bitcast(number, wide), constant(wide, 52)), constant(wide, 1023))
+    if op == "rsqrt":
+        length = b.lshr(length, constant(wide, 1))
+        whole = b.fmul(number, _two_to(b, b.sub(constant(wide, 46), b.add(length, length))))
+        number = b.sitofp(b.fptosi(root(whole), wide), exact)
+        power = constant(exact, 2.0**46)
+    else:
+        power = _two_to(b, b.add(length, constant(wide, MANTISSA)))
+    mantissa = b.fptosi(b.fdiv(power, number), wide)
+    shift = b.add(length, constant(wide, MANTISSA))
+    word = b.trunc(b.or_(mantissa, b.shl(shift, constant(wide, 24))), y.type)
+    none = constant(y.type, 0)
+    return b.select(b.icmp_signed(">", y, none), word, none)
+
+
+def _two_to(b: ll.IRBuilder, n: ll.Value) -> ll.Value:
+    """The float64 that is two to the power of an int64."""
+    bits = b.shl(b.add(n, constant(n.type, 1023)), constant(n.type, 52))
+    return b.bitcast(bits, shaped(DOUBLE, n))
 
 
 class Mathematics:

@@ -93,6 +93,24 @@ def requantize(acc: Expr, scale: Expr, zero: int = 0, low: int = -128, high: int
     return bounded + zero if zero else bounded
 
 
+def reciprocal(y: Expr) -> Expr:
+    """The scale word of 1 / y for an int32, as ``rq`` takes it; 0, a scale of zero, for y ≤ 0.
+
+    The mantissa is normalized, from 2**22 to 2**23, and rounded down: the number that the word
+    stands for is below 1 / y by less than 2**-22 of it, or equal to it.
+    """
+    return call("reciprocal", y)
+
+
+def rsqrt(y: Expr) -> Expr:
+    """The scale word of 1 / √y for an int32, as ``rq`` takes it; 0, a scale of zero, for y ≤ 0.
+
+    The mantissa is normalized, from 2**22 to 2**23. The number that the word stands for differs
+    from 1 / √y by less than 2**-22 of it.
+    """
+    return call("rsqrt", y)
+
+
 def scale_word(mantissa: int, shift: int) -> int:
     """The int32 word that ``rq`` takes for the scale ``mantissa / 2**shift``.
 

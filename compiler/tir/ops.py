@@ -62,6 +62,36 @@ def rq(acc: Array, scale: Array | int) -> Array:
     return result
 
 
+def reciprocal(y: Array) -> Array:
+    """The scale word of 1 / y, 0 for y ≤ 0: ``isa.numbers.reciprocal``, element by element."""
+    number, length = _positive(y)
+    shift = 22 + length
+    return _words(y, (np.int64(1) << shift) // number, shift)
+
+
+def rsqrt(y: Array) -> Array:
+    """The scale word of 1 / √y, 0 for y ≤ 0: ``isa.numbers.rsqrt``, element by element.
+
+    The radicand has at most 48 bits, so float64 holds it; its root isn't rounded up to an integer.
+    """
+    number, length = _positive(y)
+    half = (length - 1) // 2
+    root = np.sqrt((number << 2 * (23 - half)).astype(np.float64)).astype(np.int64)
+    return _words(y, (np.int64(1) << 46) // root, 23 + half)
+
+
+def _positive(y: Array) -> tuple[Array, Array]:
+    """Integers, with 1 for those below, and the bits of each."""
+    number = np.maximum(np.asarray(y).astype(np.int64), 1)
+    return number, np.frexp(number.astype(np.float64))[1].astype(np.int64)
+
+
+def _words(y: Array, mantissa: Array, shift: Array) -> Array:
+    """Scale words, 0 where y ≤ 0."""
+    result: Array = np.where(np.asarray(y) > 0, mantissa | shift << 24, 0).astype(np.int32)
+    return result
+
+
 def fma(x: Array, y: Array, z: Array) -> Array:
     """``x * y + z`` of float32, rounded once.
 
@@ -103,6 +133,8 @@ CALL_FUNCS: dict[str, Callable[..., Any]] = {
     "atanh": np.arctanh,
     "abs": np.abs,
     "rq": rq,
+    "reciprocal": reciprocal,
+    "rsqrt": rsqrt,
     "fma": fma,
 }
 

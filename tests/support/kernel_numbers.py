@@ -37,3 +37,17 @@ def requantization():
     s = plain(te.compute((300,), lambda i: te.rq(x[i], w[i]), "out"))
     words = ((RNG.integers(0, 64, 300) << 24) | RNG.integers(0, 1 << 24, 300)).astype(np.int32)
     return s, (random((300,), "int32"), words, np.zeros(300, np.int32))
+
+
+def corners(count):
+    """Integers of 32 bits: some below 1, powers of two and what lies beside them, and any."""
+    powers = (1 << np.arange(31))[:, None] + np.arange(-1, 2)
+    some = np.concatenate([np.arange(-3, 9), [-(1 << 31), (1 << 31) - 1], powers.reshape(-1)])
+    return np.concatenate([some, random((count,), "int32")])[:count].astype(np.int32)
+
+
+def reciprocals():
+    """A schedule that makes scale words of 1 / y and 1 / √y, and its arrays."""
+    y = te.placeholder((300,), "int32", "Y")
+    s = plain(te.compute((300,), lambda i: te.reciprocal(y[i]) ^ te.rsqrt(y[i]), "out"))
+    return s, (corners(300), np.zeros(300, np.int32))

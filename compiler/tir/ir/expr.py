@@ -14,7 +14,8 @@ Rules of meaning:
 
 - Integers wrap; floordiv and floormod round towards minus infinity; shr is arithmetic for signed
   integers. Select evaluates the chosen side only, so the other one may load out of bounds.
-- Call("rq", acc, scale) requantizes exactly: see ``ops.rq``.
+- Call("rq", acc, scale) requantizes exactly, Call("reciprocal", y) and Call("rsqrt", y) are scale
+  words: see ``ops``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ LIBRARY_CALLS = (  # those that the C library computes
     "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
 )  # fmt: skip
 FLOAT_CALLS = ("exp", "sqrt", "rint", "floor", "tanh", "log", "pow", *LIBRARY_CALLS)
-CALLS = (*FLOAT_CALLS, "abs", "rq", "fma")
+WORD_CALLS = ("rq", "reciprocal", "rsqrt")  # that take or give scale words, of int32
+CALLS = (*FLOAT_CALLS, "abs", *WORD_CALLS, "fma")
 ARGUMENTS = {"pow": 2, "rq": 2, "fma": 3}  # of the others there is one
 
 ExprLike = Union["Expr", int, float, bool]
@@ -377,8 +379,8 @@ def call(op: str, *args: ExprLike) -> Expr:
     if len(exprs) != wanted:
         raise TermError(f"{op}: expected {wanted} arguments, found {len(exprs)}")
     dtypes = ", ".join(e.dtype for e in exprs)
-    if op == "rq" and any(e.dtype != "int32" for e in exprs):
-        raise TermError(f"rq: expected int32 operands, found {dtypes}")
+    if op in WORD_CALLS and any(e.dtype != "int32" for e in exprs):
+        raise TermError(f"{op}: expected int32 operands, found {dtypes}")
     if op == "fma" and any(e.dtype != "float32" for e in exprs):
         raise TermError(f"fma: expected float32 operands, found {dtypes}")
     if op in FLOAT_CALLS and any(not is_float(e.dtype) for e in exprs):

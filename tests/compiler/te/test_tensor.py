@@ -85,6 +85,16 @@ def test_rq_takes_packed_scales():
     assert tir.evaluate(te.create_prim_func([a], out), x)[0].tolist() == [2, 4, -2]
 
 
+def test_reciprocals_are_packed_scales():
+    """So that rq divides by what they are of."""
+    a, y = te.placeholder((3,), "int32", "a"), te.placeholder((3,), "int32", "y")
+    x, by = np.array([700, -64, 5], "int32"), np.array([7, 4, 0], "int32")
+    for word, expected in ((te.reciprocal, [100, -16, 0]), (te.rsqrt, [265, -32, 0])):
+        out = te.compute((3,), lambda i, word=word: te.rq(a[i], word(y[i])), "out")
+        func = te.create_prim_func([a, y], out)
+        assert tir.evaluate(func, x, by)[0].tolist() == expected
+
+
 A = te.placeholder((2, 2), "int32", "A")
 K = te.reduce_axis((0, 2), "k")
 BAD = {

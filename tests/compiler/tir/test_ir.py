@@ -35,6 +35,7 @@ F = Var("f", "float32")
         ),
         (lambda: call("exp", X), "exp: expected float operands, found int32"),
         (lambda: call("rq", X, F), "rq: expected int32 operands, found int32, float32"),
+        (lambda: call("rsqrt", F), "rsqrt: expected int32 operands, found float32"),
         (lambda: call("pow", F), "pow: expected 2 arguments, found 1"),
         (
             lambda: cast(X, "complex"),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.tir.ops import fma, rq, wrap
+from vdla.compiler.tir.ops import fma, reciprocal, rq, rsqrt, wrap
+from vdla.isa import numbers
 
 
 def exact(x: int, m: int, k: int) -> int:
@@ -42,6 +43,18 @@ def test_requantize_broadcasts():
         for row in acc
     ]
     assert rq(acc, scale).tolist() == expected
+
+
+@settings(max_examples=300, derandomize=True)
+@given(st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(1, 1 << 12))
+@example(-(1 << 31))
+@example((1 << 31) - 1)
+@example((1 << 30) - 1)
+@example(1 << 30)
+@example(0)
+def test_reciprocals_are_those_of_the_isa(y):
+    assert reciprocal(np.array([y], "int32"))[0] == numbers.reciprocal(y)
+    assert rsqrt(np.array([y], "int32"))[0] == numbers.rsqrt(y)
 
 
 def test_wrap():

@@ -98,6 +98,7 @@ def an_expr(draw, dtype, depth, variables, buffers):
         kinds.append(lambda: float_call(draw(st.sampled_from(FLOAT_CALLS)), dtype, more))
     if dtype == "int32":
         kinds.append(lambda: call("rq", more("int32"), more("int32")))
+        kinds.append(lambda: call(draw(st.sampled_from(("reciprocal", "rsqrt"))), more("int32")))
 
     def binary(ops, operand, more):
         return Binary(draw(st.sampled_from(ops)), more(operand), more(operand))

@@ -138,6 +138,24 @@ class AluIntrinsics:
         )
         return self.declare("alu_rq", value, (emit,), params)
 
+    def scale(self) -> TensorIntrin:
+        """``dst = rq(x, scale)``, with a scale per lane."""
+        scale = te.placeholder((self.config.block_out,), "int32", "scale")
+        emit = Emit(Alu, {"alu_op": AluOp.SCALE}, {"dst": "dst", "x": "x", "y": "scale"})
+        return self.declare("alu_scale", lambda l: te.rq(self.x[l], scale[l]), (emit,))
+
+    def scale_immediate(self) -> TensorIntrin:
+        """``dst = rq(x, imm)``, with one scale for all lanes."""
+        emit = _immediate(AluOp.SCALE, "x", {"imm": Parameter(("imm",))})
+        return self.declare(
+            "alu_scale_imm", lambda l: te.rq(self.x[l], self.imm), (emit,), (self.imm,)
+        )
+
+    def scale_word(self, name: str, op: AluOp, word: Callable[[Expr], Expr]) -> TensorIntrin:
+        """``dst = word(y)``, the scale word of a reciprocal or of a root's."""
+        emit = Emit(Alu, {"alu_op": op}, {"dst": "dst", "y": "y"})
+        return self.declare(name, lambda l: word(self.y[l]), (emit,), inplace="y")
+
     def table(self) -> TensorIntrin:
         """``dst = table[y & 255]``: the result that a table has for an int8, which y is."""
         table = te.placeholder((TABLE_RESULTS,), "int16", "table")

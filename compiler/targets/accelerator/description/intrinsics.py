@@ -15,6 +15,8 @@ come from ``isa``. A property test holds each behaviour against the simulator an
     alu_add_reduce alu_min_reduce alu_max_reduce    reductions
     alu_rq                                          requantize, in int32
     alu_table                                       what a table has for the low 8 bits of a lane
+    alu_scale alu_scale_imm                         requantize without limits
+    alu_reciprocal alu_rsqrt                        the scale word of 1 / y, of 1 / √y
     alu_copy alu_fill                               move a vector, write a constant
     store32 store8                                  ACC to DRAM as it is; requantized to int8
     keep8(_pad)                                     ACC to INP, requantized to int8
@@ -86,6 +88,10 @@ class Intrinsics:
     alu_wadd: TensorIntrin
     alu_rq: TensorIntrin
     alu_table: TensorIntrin
+    alu_scale: TensorIntrin
+    alu_scale_imm: TensorIntrin
+    alu_reciprocal: TensorIntrin
+    alu_rsqrt: TensorIntrin
     alu_add_reduce: TensorIntrin
     alu_min_reduce: TensorIntrin
     alu_max_reduce: TensorIntrin
@@ -99,6 +105,9 @@ class Intrinsics:
     def __iter__(self) -> Iterator[TensorIntrin]:
         left_out = {"absent", "windows", *self.absent}
         return (getattr(self, f.name) for f in fields(self) if f.name not in left_out)
+
+
+OF_RECIPROCALS = ("alu_scale", "alu_scale_imm", "alu_reciprocal", "alu_rsqrt")
 
 
 @lru_cache
@@ -139,6 +148,10 @@ def intrinsics(config: Config) -> Intrinsics:
         alu_wadd=alu.weighted_sum(),
         alu_rq=alu.requantize(),
         alu_table=alu.table(),
+        alu_scale=alu.scale(),
+        alu_scale_imm=alu.scale_immediate(),
+        alu_reciprocal=alu.scale_word("alu_reciprocal", AluOp.RECIPROCAL, te.reciprocal),
+        alu_rsqrt=alu.scale_word("alu_rsqrt", AluOp.RSQRT, te.rsqrt),
         alu_add_reduce=alu.reduction("alu_add_reduce", te.sum, AluOp.ADD),
         alu_min_reduce=alu.reduction("alu_min_reduce", te.min, AluOp.MIN),
         alu_max_reduce=alu.reduction("alu_max_reduce", te.max, AluOp.MAX),
@@ -159,7 +172,8 @@ def _absent(config: Config) -> frozenset[str]:
     """The names of what a config has no instructions for."""
     of_tables = () if config.tables else ("load_tab", "alu_table")
     of_forwarding = () if config.forwarding else ("keep8", "keep8_pad")
-    return frozenset((*of_tables, *of_forwarding))
+    of_reciprocals = () if config.reciprocal_units else OF_RECIPROCALS
+    return frozenset((*of_tables, *of_forwarding, *of_reciprocals))
 
 
 # LOAD and STORE ---------------------------------------------------------------------------------

@@ -92,6 +92,31 @@ static int requantize(int x, int word)
     return (int)clamp((product + nearest) >> k, -2147483648L, 2147483647L);
 }
 """
+RECIPROCAL = """\
+// The scale word of 1 / y: ⌊2^k / y⌋ and k; 0 for y ≤ 0.
+static int reciprocal(int y)
+{
+    const int k = 54 - clz(y);
+    return y > 0 ? (int)((1L << k) / y) | k << 24 : 0;
+}
+"""
+RSQRT = """\
+// The scale word of 1 / √y, from its root digit by digit; 0 for y ≤ 0.
+static int reciprocal_root(int y)
+{
+    const int h = (31 - clz(y)) / 2;
+    const long whole = (long)y << (46 - 2 * h);
+    long root = 1L << 23;
+    for (long digit = root >> 1; digit && y > 0; digit >>= 1)
+        if ((root + digit) * (root + digit) <= whole) root += digit;
+    return y > 0 ? (int)((1L << 46) / root) | (23 + h) << 24 : 0;
+}
+"""
+OF_WORDS = {  # by function of expressions: the name and the text of the helper that computes it
+    "rq": ("requantize", REQUANTIZE),
+    "reciprocal": ("reciprocal", RECIPROCAL),
+    "rsqrt": ("reciprocal_root", RSQRT),
+}
 DIVIDE = """\
 // Rounded towards minus infinity; 0 by 0.
 static {type} divide_{type}({type} a, {type} b)
@@ -348,9 +373,10 @@ class _Writer:
     def call(self, op: str, args: tuple[Expr, ...], dtype: str) -> tuple[str, int]:
         """A function of OpenCL C, or one of those above."""
         values = ", ".join(self.expr(arg) for arg in args)
-        if op == "rq":
-            self.helpers["requantize"] = REQUANTIZE
-            return f"requantize({values})", ATOM
+        if op in OF_WORDS:
+            name, text = OF_WORDS[op]
+            self.helpers[name] = text
+            return f"{name}({values})", ATOM
         if op == "abs" and not is_float(dtype):
             x = args[0]
             return self.expr_level(

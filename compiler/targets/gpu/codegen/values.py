@@ -18,13 +18,14 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.codegen.kernel import element_number
 from vdla.compiler.targets.lanes import COMPARED
-from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized
+from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized, scale_word
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     FLOAT_CALLS,
     INT_RANGES,
     LOCAL,
+    WORD_CALLS,
     Binary,
     Buffer,
     Call,
@@ -60,7 +61,7 @@ def memory_type(buffer: Buffer) -> ll.Type:
 
 def has_code(op: str, dtype: str) -> bool:
     """Whether a function of expressions can be computed without a library."""
-    if op == "rq" or op in INTRINSICS:
+    if op in WORD_CALLS or op in INTRINSICS:
         return True
     return op in IN_LANES and TYPES[dtype] == FLOAT
 
@@ -281,6 +282,8 @@ class Values:
             raise no_code(self.name, op, dtype)
         if op == "rq":
             return requantized(b, *args)
+        if op in WORD_CALLS:
+            return scale_word(b, op, args[0], lambda x: self._intrinsic("sqrt", [x]))
         if op in IN_LANES:
             compute: Callable[[ll.Value], ll.Value] = getattr(Mathematics(b, self._fused), op)
             return compute(args[0])

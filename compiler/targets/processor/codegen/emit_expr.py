@@ -21,7 +21,7 @@ from vdla.compiler.targets.lanes import (
     splat,
     together,
 )
-from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized
+from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized, scale_word
 from vdla.compiler.targets.processor.codegen.emit_memory import (
     I32,
     I64,
@@ -35,6 +35,7 @@ from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     LIBRARY_CALLS,
+    WORD_CALLS,
     Binary,
     Call,
     Cast,
@@ -245,10 +246,12 @@ class Expressions(Memory):
         return b.fptrunc(b.bitcast(bits, x.type), shaped(TYPES["float32"], x))
 
     def _call(self, op: str, args: list[ll.Value], dtype: str) -> ll.Value:
-        """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
+        """One of the functions of expressions: of LLVM, of the C library, or of scale words."""
         args = list(together(self.builder, *args))
         if op == "rq":
             return requantized(self.builder, *args)
+        if op in WORD_CALLS:
+            return scale_word(self.builder, op, args[0], lambda x: self._intrinsic("sqrt", [x]))
         if dtype == "float16":  # no library has them: computed in float32, as numpy does
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import vdla
-from tests.support.kernel_numbers import FLOATS, INTEGERS, check_equal, random, requantization
+from tests.support.kernel_numbers import (
+    FLOATS,
+    INTEGERS,
+    check_equal,
+    random,
+    reciprocals,
+    requantization,
+)
 from tests.support.kernels import SCHEDULES, plain, tiled
 from vdla import te
 from vdla.compiler.tir.interp import run
@@ -88,6 +95,11 @@ def operators(dtype):
 
 def test_requantization_is_exact():
     s, arrays = requantization()
+    check(s, *arrays)
+
+
+def test_reciprocals_are_exact():
+    s, arrays = reciprocals()
     check(s, *arrays)
 
 

@@ -10,7 +10,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.host_kernels import GPU, run_on_host
-from tests.support.kernel_numbers import FLOATS, INTEGERS, check_equal, random, requantization
+from tests.support.kernel_numbers import (
+    FLOATS,
+    INTEGERS,
+    check_equal,
+    random,
+    reciprocals,
+    requantization,
+)
 from tests.support.kernels import SCHEDULES, plain, softmax, tiled
 from tests.support.ptxas import assemble, check_assembles
 from vdla import te
@@ -150,6 +157,11 @@ def test_floats_without_numbers():
 
 def test_requantization_is_exact():
     s, arrays = requantization()
+    check(s, *arrays)
+
+
+def test_reciprocals_are_exact():
+    s, arrays = reciprocals()
     check(s, *arrays)
 
 

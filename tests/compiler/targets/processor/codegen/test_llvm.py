@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.kernel_numbers import corners
 from vdla import te
 from vdla.compiler import tir
 from vdla.compiler.targets.processor.codegen import llvm
@@ -189,6 +190,13 @@ def rq_function():
 
 
 RQ = rq_function()
+
+
+@pytest.mark.parametrize("name", ["reciprocal", "rsqrt"])
+def test_reciprocals_are_exact(name):
+    a = te.placeholder((300,), "int32", "a")
+    out = te.compute((300,), lambda i: getattr(te, name)(a[i]), "out")
+    np.testing.assert_array_equal(*both([a], out, corners(300)))
 
 
 def test_selects_do_not_load_what_they_do_not_choose():

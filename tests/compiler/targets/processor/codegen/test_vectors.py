@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.kernel_numbers import corners
 from vdla import te
 from vdla.compiler import tir
 from vdla.compiler.schedule import create_schedule
@@ -126,6 +127,13 @@ def test_requantization():
     x = RNG.integers(-(2**31), 2**31, 64).astype(np.int32)
     scale = np.array([30 << 24 | 0xA00001], np.int32)
     np.testing.assert_array_equal(*both(vectorized(out, [a, word], 16), x, scale))
+
+
+@pytest.mark.parametrize("function", ["reciprocal", "rsqrt"])
+def test_reciprocals(function):
+    a = te.placeholder((320,), "int32", "a")
+    out = te.compute((320,), lambda i: getattr(te, function)(a[i]), "out")
+    np.testing.assert_array_equal(*both(vectorized(out, [a], 16), corners(320)))
 
 
 @settings(max_examples=15)
