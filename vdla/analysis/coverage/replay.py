@@ -13,6 +13,7 @@ from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import (
     ALWAYS_ACC_SRC,
     MUL_BITS,
+    SERIAL,
     TABLE_BITS,
     WEIGHT_BITS,
     Alu,
@@ -37,6 +38,10 @@ REQUANTIZED = (
     "the largest shift", "a mantissa of 0", "the largest mantissa", "the product saturates high",
     "the product saturates low", "limited low", "limited high", "within its limits",
 )  # fmt: skip
+INVERTED = (
+    "of no positive number", "of 1", "of an even power of two", "of an odd power of two",
+    "of the greatest number", "of another number",
+)  # fmt: skip
 VALUES = {
     "ALU ADD": ("wraps", "doesn't wrap"),
     "ALU MIN": ("takes x", "takes y"),
@@ -54,6 +59,9 @@ VALUES = {
         "a table but the first",
         "bits of imm beyond the number",
     ),
+    "ALU SCALE": tuple(kind for kind in REQUANTIZED if "limit" not in kind),
+    "ALU RECIPROCAL": INVERTED,
+    "ALU RSQRT": INVERTED,
     "STORE requantizes": REQUANTIZED,
     "GEMM": ("wraps", "doesn't wrap", "−128 × −128", "starts from the bias", "starts from 0"),
     "GEMM's window": ("lacks older vectors", "is full", "an older vector counts"),
@@ -177,7 +185,7 @@ class Replay:
             "limited high": limited > each.high,
             "within its limits": each.low <= limited <= each.high,
         }
-        self._values(name, kinds)
+        self._values(name, {kind: kinds[kind] for kind in VALUES[name]})
 
     def _values(self, name: str, kinds: Mapping[str, object]) -> None:
         self.seen |= {f"values: {name}: {kind}" for kind, is_so in kinds.items() if is_so}
@@ -294,8 +302,15 @@ class Replay:
         if op == AluOp.RQ:
             self._requantized(name, x, y, each)
             return
+        if op == AluOp.SCALE:
+            whole = each.replace(zero=0, low=INT32_MIN, high=INT32_MAX)
+            self._requantized(name, x, y, whole)
+            return
         if op == AluOp.TABLE:
             self._looked_up(name, y, each.imm)
+            return
+        if op in SERIAL:
+            self._inverted(name, y)
             return
         amount = _low(y, 6)
         exact = {
@@ -316,6 +331,17 @@ class Replay:
             "bits of x or y beyond its multiplier": beyond.get(op),
         }  # fmt: skip
         self._values(name, {kind: kinds[kind] for kind in VALUES.get(name, ())})
+
+    def _inverted(self, name: str, y: int) -> None:
+        power = y.bit_length() - 1 if y > 1 and y & (y - 1) == 0 else -1
+        kinds = {
+            "of no positive number": y <= 0, "of 1": y == 1,
+            "of an even power of two": power >= 0 and power % 2 == 0,
+            "of an odd power of two": power >= 0 and power % 2 == 1,
+            "of the greatest number": y == INT32_MAX,
+            "of another number": 1 < y < INT32_MAX and power < 0,
+        }  # fmt: skip
+        self._values(name, kinds)
 
     def _looked_up(self, name: str, y: int, imm: int) -> None:
         number, at = imm % (1 << TABLE_BITS), y % TABLE_RESULTS
