@@ -42,7 +42,12 @@ from vdla.isa.config import Config, engine_options, load_config
 from vdla.isa.identity import OPTIONS
 
 LIMITS = XC7Z020.available
-VALUES = {"table_bytes": 2048, "window_taps": 3, "window_rows": 2}  # of options: 1 is on else
+VALUES = {  # of options: 1 is on else
+    "table_bytes": 2048,
+    "window_taps": 3,
+    "window_rows": 2,
+    "reciprocal_units": 4,
+}
 
 
 def synthesize(config: Config, *, apart: bool) -> Netlist:
