@@ -15,7 +15,12 @@
    limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
 5. A config with tables looks y's low bits up there (TAB), while y waits: where the operation is
    TABLE, the result goes on in y's place.
-6. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
+6. With reciprocal units SCALE takes RQ's way as far as the shift, which keeps 32 bits then: SHR,
+   MUL and WADD have their results there, too. Combine's adder rounds SCALE's. One beyond 32 bits is
+   dropped for the greatest or the least, which pass where RQ's limits do.
+7. What the units compute (``reciprocals.py``) is in the late x's place; of y their micro-ops have
+   nothing else. They see y a cycle after it came, and keep it there.
+8. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
 """
@@ -38,7 +43,14 @@ from vdla.hw.requantize import (
     split,
 )
 from vdla.isa.config import RESULT_BYTES, Config
-from vdla.isa.instructions import ALWAYS_ACC_SRC, WADD_BITS, WEIGHT_BITS, AluOp, operations
+from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
+    SERIAL,
+    WADD_BITS,
+    WEIGHT_BITS,
+    AluOp,
+    operations,
+)
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 from vdla.support.numbers import ceil_div
 
@@ -66,11 +78,14 @@ class Alu(Component):
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
     ``sums`` are zero where it isn't GEMM's. In a pipeline without ``gemm`` there are no ``sums``,
     ``carry`` and ``late_gemm``. With tables, ``indices`` are y's low bits LOOKED_UP
-    cycles later; a cycle after them come ``results``, which count where ``looked_up`` is high.
+    cycles later; a cycle after them come ``results``, which count where ``looked_up`` is high. With
+    reciprocal units, ``kept_y`` is y a cycle later, and stays while ``keeps_y`` is high.
     """
 
     def __init__(self, config: Config, *, gemm: bool = True) -> None:
         self.config, self.gemm = config, gemm
+        self.has_units = config.reciprocal_units > 0
+        self.scales = (AluOp.RQ, AluOp.SCALE) if self.has_units else (AluOp.RQ,)
         vector = lanes(32, config.block_out)
         limits = {name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")}
         super().__init__(
@@ -93,6 +108,7 @@ class Alu(Component):
                 **({"sums": In(vector), "carry": In(1)} if gemm else {}),
                 "result": Out(vector),
                 **(_table_ports(config) if config.tables else {}),
+                **({"kept_y": Out(vector), "keeps_y": In(1)} if self.has_units else {}),
             }
         )
 
@@ -100,7 +116,7 @@ class Alu(Component):
         """What all lanes share; then per lane the multipliers, weighted products and the result."""
         m = Module()
         self._control(m)
-        waiting = delayed(m, self.y.as_value(), WEIGHED, "y")
+        waiting = self._wait(m)
         waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
         if self.config.tables:
             low = Cat(waiting.word_select(n, 32)[:INDEX_BITS] for n in range(self.config.block_out))
@@ -108,7 +124,7 @@ class Alu(Component):
         weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
-            product = self._weigh(m, lane, weighed[lane], requantize.window)
+            product = self._weigh(m, lane, weighed[lane], requantize)
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
             if self.config.tables:
@@ -117,6 +133,16 @@ class Alu(Component):
             second = y | self.immediate | product
             m.d.comb += self.result[lane].eq(self._combine(m, lane, second, y, requantize))
         return m
+
+    def _wait(self, m: Module) -> Value:
+        """y, WEIGHED cycles later."""
+        y = self.y.as_value()
+        if not self.has_units:
+            return delayed(m, y, WEIGHED, "y")
+        kept = self.kept_y.as_value()
+        with m.If(~self.keeps_y):
+            m.d.sync += kept.eq(y)
+        return delayed(m, kept, WEIGHED - 1, "kept_y")
 
     def _control(self, m: Module) -> None:
         """What all lanes do; what the combine stage chooses by comes from registers."""
@@ -142,14 +168,14 @@ class Alu(Component):
         self.low_now, self.high_now = (
             Signal(signed(LIMIT_BITS), name=n, reset_less=True) for n in ("low_now", "high_now")
         )
-        multiplied = is_operation(late, AluOp.SHR, AluOp.MUL, AluOp.WADD)
+        multiplied = is_operation(late, AluOp.SHR, AluOp.MUL, AluOp.WADD, *self.scales[1:])
         m.d.comb += [
             self.scalar.eq(Mux(is_operation(op, AluOp.WADD), self.weight, self.imm)),
             self.drops_product.eq(idle | ~multiplied),
             drops_immediate.eq(
                 ~self.drops_product | late_gemm | ~self.late_use_imm | self._takes_y(late)
             ),
-            self.drops_y.eq(~self.drops_product | late_gemm | ~drops_immediate),
+            self.drops_y.eq(self._or_inverts(~self.drops_product | late_gemm | ~drops_immediate)),
         ]
         with m.If(is_operation(op, AluOp.SHR)):
             m.d.comb += self.factor.eq(Factor.POWER)
@@ -169,21 +195,33 @@ class Alu(Component):
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
         ]
+        if self.has_units:
+            scales = ~idle & is_operation(late, AluOp.SCALE)
+            self.scales_now = Signal(name="scales", reset_less=True)
+            m.d.sync += [self.scales_now.eq(scales), self.drops_limited.eq(~limits & ~scales)]
+            with m.If(scales):  # between them is nothing but zero
+                m.d.sync += [self.low_now.eq(0), self.high_now.eq(0)]
 
     def _takes_y(self, op: Value) -> Value:
         """Whether an operation's y is never the immediate."""
         known = operations(self.config)
         return is_operation(op, *(each for each in ALWAYS_ACC_SRC if each in known))
 
+    def _or_inverts(self, value: Value) -> Value:
+        """Whether something holds, or the reciprocal units made the late operation's result."""
+        if not self.has_units:
+            return value
+        return value | (is_operation(self.late_op, *SERIAL) & ~self.late_first)
+
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
         x, y, op = self.x[lane], self.y[lane], self.op
         low, high = split(x)
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
-        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero)
+        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.has_units)
         shift = Mux(self.use_imm, self.imm, y)
         power, far = _power(m, shift, lane)
-        with m.If(is_operation(op, AluOp.RQ)):
+        with m.If(is_operation(op, *self.scales)):
             m.d.comb += amount.eq(shift[MANTISSA_BITS:])
         with m.Elif(is_operation(op, AluOp.SHR)):
             m.d.comb += amount.eq(Mux(shift[5], 0, Mux(shift[4], 32, 16)))
@@ -193,7 +231,7 @@ class Alu(Component):
         factors = [y[: FACTOR_BITS[1]].as_signed(), self.scalar, power, Const(0)]
         factor = choose(self.factor.as_value(), factors)
         # A mantissa has no sign.
-        sign_of_factor = factor[MANTISSA_BITS] & is_other_operation(op, AluOp.RQ)
+        sign_of_factor = factor[MANTISSA_BITS] & is_other_operation(op, *self.scales)
         m.d.comb += [
             multiply.low.eq(low),
             multiply.high.eq(Mux(far, low, Mux(is_operation(op, AluOp.WADD), sign, high))),
@@ -202,12 +240,19 @@ class Alu(Component):
         ]
         return requantize
 
-    def _weigh(self, m: Module, lane: int, y: Value, window: Value) -> Signal:
+    def _weigh(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Signal:
         """What SHR, MUL and WADD have for combine: WADD's product of y and the immediate, if it is
-        WADD, and what came out of the other multiplication. One DSP with its adder."""
+        WADD, and what came out of the other multiplication. One DSP with its adder.
+
+        That is SCALE's, too, but for its rounding; a wide quotient is shifted by their 16s alone.
+        """
         factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
         product = multiplied(m, factor, self.y_weight, f"weighed_{lane}")
-        other = delayed(m, window, 1, f"window_{lane}").as_signed()
+        other = (
+            requantize.quotient
+            if self.has_units
+            else delayed(m, requantize.window, 1, f"window_{lane}").as_signed()
+        )
         total = Signal(signed(32), name=f"product_{lane}", reset_less=True)
         m.d.sync += total.eq(Mux(self.drops_product, 0, product + other))
         return total
@@ -223,23 +268,42 @@ class Alu(Component):
         carry: Value = subtracts
         if self.gemm:
             second, carry = self.sums[lane] | second, carry | (self.accumulates & self.carry)
+        if self.has_units:
+            carry |= self.scales_now & requantize.up
         m.d.comb += [
             addend.eq(second ^ subtracts.replicate(32)),
             total.eq(add(x, addend, carry)),
             takes_x.eq(subtracts & (total[32] ^ self.greater)),
         ]
-        limited = requantize.limited(self.low_now, self.high_now)
+        drops_total, limited = self.drops_total, requantize.limited(self.low_now, self.high_now)
+        if self.has_units:
+            high, low = self._beyond(requantize, total)
+            drops_total |= high | low
+            bits = limited.as_unsigned()
+            limited = Cat(bits | high.replicate(LIMIT_BITS), bits[-1] | low)
         options = [
             takes_x,
             x,
             Mux(self.drops_compared, 0, y),
-            Mux(self.drops_total, 0, total[:32].as_signed()),
+            Mux(drops_total, 0, total[:32].as_signed()),
             Mux(self.drops_limited, 0, limited),
         ]
         takes_x, x, y, total, limited = (
             delayed(m, n, 1, f"option_{i}_{lane}").as_signed() for i, n in enumerate(options)
         )
+        if self.has_units:
+            between = limited[LIMIT_BITS - 1].replicate(31 - LIMIT_BITS)
+            limited = Cat(limited[:LIMIT_BITS], between, limited[LIMIT_BITS]).as_signed()
         return Mux(takes_x, x, y | self.compared) | total | limited
+
+    def _beyond(self, requantize: Requantize, total: Value) -> tuple[Value, Value]:
+        """Whether SCALE's result is greater than 32 bits hold, and whether it is less.
+
+        Rounding leads beyond the greatest number, too, and to no number below the least.
+        """
+        rounds_beyond = ~requantize.too_low & total[31] & ~total[32]
+        high = self.scales_now & (requantize.too_high | rounds_beyond)
+        return high, self.scales_now & requantize.too_low
 
 
 def _table_ports(config: Config) -> dict[str, object]:

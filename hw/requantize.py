@@ -9,6 +9,8 @@
    are limits of few bits, so it keeps few: whether the value lies above or below is a flag.
 3. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
    below, and bits above that differ from the sign, are gathered on the way.
+4. Where it is ``wide`` it keeps 32 bits, for results of 32 bits, too. Then the limits of few bits
+   look at the bits above theirs only when the shift is done.
 """
 
 from __future__ import annotations
@@ -76,10 +78,16 @@ class Requantize(Component):
 
     ``moved``, ``above`` and ``below`` follow two cycles after the inputs, ``zero`` comes one after
     them. ``window`` is the value shifted right by ``shift``'s 16s alone, at once.
+
+    A ``wide`` one has ``quotient``, a cycle after the inputs, of 32 bits, rounded down. In the next
+    cycle it says whether one is to be added, ``up``, and whether it is ``too_high`` or ``too_low``
+    for 32 bits.
     """
 
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
+    def __init__(self, bits: int, *, wide: bool = False) -> None:
+        self.bits, self.wide = bits, wide
+        flags = ("up", "too_high", "too_low")
+        of_wide = {"quotient": Out(signed(WINDOW_BITS)), **dict.fromkeys(flags, Out(1))}
         super().__init__(
             {
                 "value": In(signed(VALUE_BITS)),
@@ -89,13 +97,15 @@ class Requantize(Component):
                 "moved": Out(signed(bits + 2)),
                 "above": Out(1),
                 "below": Out(1),
+                **(of_wide if wide else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """A shift in three steps that keeps what rounding needs; then rounding, zero and limits."""
         m = Module()
-        kept = self.bits + 1  # of a quotient; with zero it goes beyond any limit, or it is flagged
+        # Of a quotient: with zero it goes beyond any limit, or it is flagged.
+        kept = WINDOW_BITS if self.wide else self.bits + 1
         shifted = Cat(0, self.value)  # the bit below a quotient decides its rounding
         sign, sticky, beyond = self.value[-1], Signal(3), Signal(3)
         for stage, (bit, to_come) in enumerate(((4, 15), (2, 3), (0, 0))):
@@ -123,13 +133,33 @@ class Requantize(Component):
             low.eq(beyond.any() & sign),
         ]
         up = half & (rest | quotient[0])
+        narrow: Value = quotient
+        if self.wide:
+            narrow = quotient[: self.bits + 1].as_signed()
+            low, high = self._widen(m, quotient, up, Cat(low, high))
         m.d.sync += [
-            moved.eq(add(quotient, self.zero, up)),
+            moved.eq(add(narrow, self.zero, up)),
             above.eq(high),
             below.eq(low),
         ]
         m.d.comb += [self.moved.eq(moved), self.above.eq(above), self.below.eq(below)]
         return m
+
+    def _widen(self, m: Module, quotient: Signal, up: Value, beyond: Value) -> Value:
+        """What a quotient of 32 bits has besides; ``beyond``: it is too low for them, or too high.
+
+        Returns whether it is too low, or too high, for the limits of few bits.
+        """
+        sign = quotient[-1]
+        far = (quotient[self.bits : -1] ^ sign.replicate(WINDOW_BITS - 1 - self.bits)).any()
+        flags = Signal(3, name="flags", reset_less=True)
+        m.d.sync += flags.eq(Cat(beyond, up))
+        m.d.comb += [
+            self.quotient.eq(quotient),
+            Cat(self.too_low, self.too_high, self.up).eq(flags),
+        ]
+        far &= ~beyond.any()
+        return beyond | Cat(far & sign, far & ~sign)
 
     def limited(self, low: Value, high: Value) -> Value:
         """``min(max(moved, low), high)``: ``high`` wins, should they cross."""
@@ -139,11 +169,11 @@ class Requantize(Component):
 
 
 def scaler(
-    m: Module, lane: int, bits: int, shift: Value, zero: Value
+    m: Module, lane: int, bits: int, shift: Value, zero: Value, *, wide: bool = False
 ) -> tuple[Multiply, Requantize]:
     """A lane's multiplication and what rounds its result; ``shift`` comes with the factors."""
     m.submodules[f"multiply_{lane}"] = multiply = Multiply()
-    m.submodules[f"requantize_{lane}"] = requantize = Requantize(bits)
+    m.submodules[f"requantize_{lane}"] = requantize = Requantize(bits, wide=wide)
     m.d.comb += [
         requantize.value.eq(multiply.result),
         requantize.shift.eq(delayed(m, shift, MULTIPLY_CYCLES, f"shift_{lane}")),

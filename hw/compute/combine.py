@@ -2,7 +2,8 @@
 
 1. The data of ACC's first port are an early x in stage 1, and the accumulator in stage 6.
 2. The late accumulator is taken from stages 7 and 8 if these have just computed it; where the
-   micro-op has none it is zero. Which one is known, and kept, a cycle before.
+   micro-op has none it is zero, or what the reciprocal units have computed. Which one is known, and
+   kept, a cycle before.
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
 4. Without ALU there is one adder: it has the late accumulator's choice in front of its carry chain.
@@ -25,7 +26,8 @@ from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import add_selected, is_operation, is_other_operation
-from vdla.hw.requantize import choose
+from vdla.hw.reciprocals import Reciprocals
+from vdla.hw.requantize import choose, delayed
 from vdla.isa.instructions import AluOp
 
 
@@ -35,7 +37,7 @@ class Accumulator(enum.Enum, shape=2):
     SCRATCHPAD = 0
     BEFORE = 1
     LATEST = 2
-    NONE = 3  # zero
+    NONE = 3  # zero, or a word of the reciprocal units
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class CombinePorts:
 
     reads: ReadPorts
     stages: Sequence[data.View]  # of the back end
+    units: Reciprocals | None  # if ALU has any
 
 
 class Combine:
@@ -63,7 +66,8 @@ class Combine:
         source = Signal(Accumulator, name="source", reset_less=True)
         m.d.sync += before.eq(self.latest)
         self._choose(source)
-        self.accumulators = [self.ports.acc_x.data, before, self.latest, Const(0, len(before))]
+        none = Const(0, len(before)) if ports.units is None else ports.units.words.as_value()
+        self.accumulators = [self.ports.acc_x.data, before, self.latest, none]
         self.source = source.as_value()
         if micro_ops.alu:
             self.late_x = choose(self.source, self.accumulators)
@@ -74,6 +78,8 @@ class Combine:
             self._accumulate()
         if self.ports.tab is not None:
             self._look_up(self.ports.tab)
+        if ports.units is not None:
+            self._invert(ports.units)
         if micro_ops.gemm and self.config.window_taps:
             self._use_window()
 
@@ -130,6 +136,16 @@ class Combine:
         ]
         for lane in range(self.config.block_out):
             m.d.comb += tab.index[lane].eq(Cat(self.alu.indices[lane], now.operation.imm))
+
+    def _invert(self, units: Reciprocals) -> None:
+        """The units' y, and the end of their words: they are in stage 6 for a cycle."""
+        m, alu = self.m, self.alu
+        used = delayed(m, units.passes, COMBINE, "units_passed", reset_less=False)
+        m.d.comb += [
+            units.y.eq(alu.kept_y),
+            alu.keeps_y.eq(units.keeps_y),
+            units.clear.eq(used),
+        ]
 
     def _use_window(self) -> None:
         """Which vectors GEMM's window keeps: known, and kept, a cycle before their data come."""

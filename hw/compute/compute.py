@@ -13,7 +13,8 @@
 3. Stages 1 to 7 never hold (``back_end.py``). The arithmetic has its own registers beside them
    (``combine.py``).
 4. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
-5. An instruction finishes with the write of its last micro-op.
+5. Where the config has reciprocal units, they work while READ holds (``hw/reciprocals.py``).
+6. An instruction finishes with the write of its last micro-op.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.compute.back_end import BackEnd, BackEndPorts
 from vdla.hw.compute.combine import Combine, CombinePorts
 from vdla.hw.compute.decide import Decide, DecidePorts
-from vdla.hw.compute.hazards import HazardPorts, Hazards
+from vdla.hw.compute.hazards import HazardPorts, Hazards, Units
 from vdla.hw.compute.issue import Issue, IssuePorts
 from vdla.hw.compute.look import look_ahead, make_claims
 from vdla.hw.compute.micro_op import COMBINE, LATE_READ, WRITE, MicroOps
@@ -44,6 +45,7 @@ from vdla.hw.interfaces import (
     table_read_port,
     write_port,
 )
+from vdla.hw.reciprocals import Reciprocals
 from vdla.isa.config import Config
 from vdla.isa.ring import Engine
 
@@ -91,19 +93,33 @@ class Compute(Component):
         look = decide.arrived
         read = look_ahead(m, look) if kinds.looks else look
         stages = BackEnd(m, kinds, BackEndPorts(read, look, hold)).stages
-        is_late = self._late(m, hold, decide, read, stages)
+        units = self._units(m)
+        is_late = self._late(m, hold, decide, read, stages, units)
         ports = self._read_ports()
         is_alu = kinds.is_alu(read.operation)
         show_addresses(m, ports, Reads(read, is_alu, stages[LATE_READ], is_late))
-        latest = Combine(m, kinds, CombinePorts(ports, stages)).latest
+        latest = Combine(m, kinds, CombinePorts(ports, stages, units and units.reciprocals)).latest
         self._write(m, stages, latest)
         front = [issue.f1, look] if kinds.looks else [issue.f1]
         self._observe(m, front, issue.active, read, stages)
-        self._report(m, read, hold)
+        self._report(m, read, hold if units is None else hold & ~units.works)
         return m
 
+    def _units(self, m: Module) -> Units | None:
+        """The reciprocal units, if the ALU is here and has some."""
+        if not self.micro_ops.has_units:
+            return None
+        m.submodules.reciprocals = reciprocals = Reciprocals(self.config)
+        return Units(reciprocals, Signal(name="units_work"))
+
     def _late(
-        self, m: Module, hold: Signal, decide: Decide, read: data.View, stages: Stages
+        self,
+        m: Module,
+        hold: Signal,
+        decide: Decide,
+        read: data.View,
+        stages: Stages,
+        units: Units | None,
     ) -> Value:
         """Drives ``hold``, or what GEMM claims; returns whether stage 5 reads ACC in this cycle."""
         before = stages[LATE_READ - 1]
@@ -113,7 +129,7 @@ class Compute(Component):
             make_claims(m, self.claims, decide.arrived, read, is_late)
             return is_late
         gemm = None if self.micro_ops.gemm else self.gemm
-        ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm)
+        ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm, units)
         return Hazards(m, ports).meets_late
 
     def _read_ports(self) -> ReadPorts:
@@ -152,10 +168,11 @@ class Compute(Component):
         under_way |= ahead
         m.d.comb += self.activity.idle.eq(~read.valid & ~under_way & ~self.command.ready)
 
-    def _report(self, m: Module, read: data.View, hold: Value) -> None:
-        """Says why nothing goes on, if nothing does, and whether READ has a fault."""
+    def _report(self, m: Module, read: data.View, waits: Value) -> None:
+        """Says why nothing goes on, as where READ ``waits``, and whether READ has a fault."""
+        goes_on = Mux(read.valid, Cause.BUSY, Cause.DRAIN)
         m.d.comb += [
-            self.activity.cause.eq(Mux(hold, Cause.BANK, Mux(read.valid, Cause.BUSY, Cause.DRAIN))),
+            self.activity.cause.eq(Mux(waits, Cause.BANK, goes_on)),
             self.fault.valid.eq(read.valid & read.beyond),
             self.fault.cause.eq(Fault.ADDRESS),
             self.fault.index.eq(read.operation.index),

@@ -1,6 +1,7 @@
 """F1: adds a micro-op's indices to its loops', and decides what it reads, and when.
 
-1. An early operand is y, or x of SHR, MUL, WADD, RQ: it is read in READ. TABLE has no x.
+1. An early operand is y, or x of SHR, MUL, WADD, RQ, SCALE: it is read in READ. TABLE, RECIPROCAL
+   and RSQRT have no x.
 2. A late one is the accumulator, or the bias in its place: it is read in stage 5. A micro-op of
    the ALU that starts a reduction (``first``) has none, nor has a GEMM that starts from zero.
 3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap. A
@@ -13,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth import Array, Module, Mux, Signal, Value
@@ -21,9 +23,9 @@ from amaranth.lib import data
 from vdla.hw.compute.micro_op import MicroOps
 from vdla.hw.layout import add_selected, is_operation, layout, valid_register
 from vdla.isa import instructions as isa
-from vdla.isa.instructions import TABLE_BITS, AluOp, Init
+from vdla.isa.instructions import NO_X, SERIAL, TABLE_BITS, AluOp, Init
 
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)  # they read x early
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)  # they read x early
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Decide:
         m, op, kinds = self.m, self.ports.f1.operation, self.micro_ops
         is_alu = kinds.is_alu(op)
         if kinds.alu:
-            m.d.comb += self.multiplies.eq(is_operation(op.op, *EARLY))
+            m.d.comb += self.multiplies.eq(self._is_one_of(EARLY))
         m.d.comb += self.first.eq(uop.first & self._starts())
         if kinds.gemm:
             m.d.comb += [
@@ -84,7 +86,8 @@ class Decide:
                 self.biased.eq(self.first & ~is_alu & (op.init == Init.BIAS)),
             ]
         if kinds.alu:
-            m.d.comb += self.reads_y.eq(is_alu & (~op.use_imm | self._always_reads_y()))
+            always = self._or_lacks_x(self._is_one_of((AluOp.WADD,)))
+            m.d.comb += self.reads_y.eq(is_alu & (~op.use_imm | always))
 
     def _starts(self) -> Value:
         """Whether the instruction lets a micro-op start a reduction."""
@@ -94,14 +97,20 @@ class Decide:
         of_gemm = op.init != Init.ACC
         return Mux(op.is_alu, op.alu_init, of_gemm) if kinds.alu else of_gemm
 
-    def _always_reads_y(self) -> Value:
+    def _is_one_of(self, operations: Sequence[AluOp]) -> Value:
+        """Whether the operation is one of these, of which the config has some."""
+        known = isa.operations(self.config)
         op = self.ports.f1.operation.op
-        wadd = is_operation(op, AluOp.WADD)
-        return wadd | self._looks_up() if self.config.tables else wadd
+        return is_operation(op, *(each for each in operations if each in known))
+
+    def _or_lacks_x(self, value: Value) -> Value:
+        """Whether something holds, or the operation has no x: such a one's y is never immediate."""
+        some = any(op in isa.operations(self.config) for op in NO_X)
+        return value | self._is_one_of(NO_X) if some else value
 
     def _looks_up(self) -> Value:
         """Whether the operation is TABLE; only asked where there is one."""
-        return is_operation(self.ports.f1.operation.op, AluOp.TABLE)
+        return self._is_one_of((AluOp.TABLE,))
 
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""
@@ -154,9 +163,11 @@ class Decide:
         if not self.micro_ops.alu:
             return {"late": ~f1.null & ~self.starts_zero, "chained": self._chained()}
         is_alu = self.micro_ops.is_alu(f1.operation)
-        not_late = multiplies | self._looks_up() if self.config.tables else multiplies
+        not_late = self._or_lacks_x(multiplies)
         late = ~f1.null & ~(is_alu & (not_late | first))
+        units = {"serial": ~f1.null & is_alu & ~first & self._is_one_of(SERIAL)}
         return {
+            **(units if self.micro_ops.has_units else {}),
             "reads_y": ~f1.null & self.reads_y,
             "early": ~f1.null & is_alu & multiplies & ~first,
             "accumulates": ~f1.null & ~first & ~(is_alu & not_late),

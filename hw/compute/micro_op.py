@@ -46,6 +46,7 @@ class MicroOps:
         if self.gemm:
             self.index_bits |= {"wgt": config.index_bits("wgt"), "bias": config.index_bits("acc")}
         self.two_rows = self.gemm and config.window_rows > 1
+        self.has_units = self.alu and config.reciprocal_units > 0
         self.operation = self._operation()
 
     def _operation(self) -> data.StructLayout:
@@ -81,12 +82,13 @@ class MicroOps:
         """A micro-op in READ, if ``valid``: what it reads and writes."""
         marks = ("valid", "null", "last", "beyond", "first")
         reads = ("reads_y", "early", "late", "accumulates") if self.alu else ("late", "chained")
+        units = ("serial",) if self.has_units else ()  # that compute its result
         # Bit n is for what was in stage n + 1 when it came to READ: whether that writes its
         # operand, and whether it is still to write.
         hazards = ("src_unwritten", "dst_unwritten", "unwritten") if self.alu else ()
         return data.StructLayout(
             {
-                **dict.fromkeys((*marks, *reads), 1),
+                **dict.fromkeys((*marks, *reads, *units), 1),
                 **self.index_bits,
                 **({"second": self.config.index_bits("inp")} if self.two_rows else {}),
                 **dict.fromkeys(hazards, WRITE),

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 from arithmetic import near, simulate, wrapped
 
 from vdla.hw.alu import DEPTH, LOOKED_UP, WEIGHED, Alu
-from vdla.isa.instructions import AluOp
+from vdla.isa.config import load_config
+from vdla.isa.instructions import SERIAL, AluOp
 from vdla.isa.numbers import pack_scale, rq
 
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
-PLAIN = [op for op in AluOp if op != AluOp.TABLE]
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
+TABLES = [op for op in AluOp if op <= AluOp.TABLE]
+PLAIN = [op for op in TABLES if op != AluOp.TABLE]
+UNITS = "reciprocal_units=1"
+OPERATIONS = {  # of configs with an option
+    "forwarding=0": PLAIN,
+    "table_bytes=512": TABLES,
+    UNITS: [*PLAIN, AluOp.SCALE, *SERIAL],
+}
 RESULTS = [Random(4).randrange(-(1 << 15), 1 << 15) for _ in range(256)]  # of the table
 
 
 def micro_op(random, op):
-    """A micro-op with what GEMM would add to it; ``op`` None is GEMM's own."""
+    """A micro-op with what GEMM would add to it; ``op`` None is GEMM's own. ``word`` is what the
+    units have of its y."""
     y, imm = near(random, 32), near(random, 32)
     if op == AluOp.RQ:
         y, imm = pack_scale(random.random()), pack_scale(random.random())
+    elif op == AluOp.SCALE:
+        y, imm = (random.getrandbits(24) | random.randrange(64) << 24 for _ in range(2))
     return {
         "gemm": op is None,
         "op": random.choice(PLAIN) if op is None else op,
@@ -33,13 +43,18 @@ def micro_op(random, op):
         "weight": near(random, 24),
         "sums": near(random, 24),
         "carry": random.randrange(2),
+        "word": random.getrandbits(30),
         **{name: near(random, 9) for name in ("zero", "low", "high")},
     }
 
 
 def reads_late(u):
     """Whether the operation uses the accumulator that late."""
-    return u["gemm"] or not (u["first"] or u["op"] in (*EARLY, AluOp.TABLE))
+    return u["gemm"] or not (u["first"] or u["op"] in (*EARLY, AluOp.TABLE, *SERIAL))
+
+
+def inverts(u):
+    return u["op"] in SERIAL and not (u["gemm"] or u["first"])
 
 
 def looks_up(u):
@@ -49,7 +64,7 @@ def looks_up(u):
 def expected(u):
     """What the manual says."""
     x, y = u["x"], u["y"]
-    if u["use_imm"] and u["op"] not in (AluOp.WADD, AluOp.TABLE):
+    if u["use_imm"] and u["op"] not in (AluOp.WADD, AluOp.TABLE, *SERIAL):
         y = u["imm"]
     if u["gemm"]:
         return wrapped(x + u["sums"] + u["carry"], 32)
@@ -66,12 +81,15 @@ def expected(u):
         AluOp.WADD: lambda: wrapped(wide, 32),
         AluOp.RQ: lambda: min(max(rq(x, y) + u["zero"], u["low"]), u["high"]),
         AluOp.TABLE: lambda: RESULTS[y % 256],
+        AluOp.SCALE: lambda: rq(x, y),
+        **dict.fromkeys(SERIAL, lambda: u["word"]),
     }[u["op"]]()
 
 
-def stream(micro_ops, tables=1):
-    """The results of micro-ops given in consecutive cycles."""
-    unit, results = Alu(SimpleNamespace(block_out=1, tables=tables)), []
+def stream(micro_ops, option="table_bytes=512"):
+    """The results of micro-ops given in consecutive cycles, on a config with an option."""
+    config = load_config("tiny", [option])
+    unit, results = Alu(config), []
     idle = micro_op(Random(0), AluOp.ADD)
     padded = [*[idle] * DEPTH, *micro_ops, *[idle] * DEPTH]
 
@@ -91,10 +109,11 @@ def stream(micro_ops, tables=1):
                 ctx.set(getattr(unit, name), late[name])
             ctx.set(unit.y_weight, weighed["imm"])
             ctx.set(unit.unweighed, not weighs)
-            ctx.set(unit.late_x[0], now["x"] if reads_late(now) else 0)
+            none = now["word"] if inverts(now) else 0
+            ctx.set(unit.late_x[0], now["x"] if reads_late(now) else none)
             ctx.set(unit.sums[0], now["sums"] if now["gemm"] else 0)
             ctx.set(unit.carry, now["carry"])
-            if tables:
+            if config.tables:
                 found = looks_up(late)
                 ctx.set(unit.looked_up, found)
                 ctx.set(unit.results[0], RESULTS[index] if found else -1)
@@ -111,14 +130,16 @@ def stream(micro_ops, tables=1):
 def test_operation(op):
     random = Random(1)
     micro_ops = [micro_op(random, op) for _ in range(500)]
-    assert stream(micro_ops) == [expected(u) for u in micro_ops]
+    for option, operations in OPERATIONS.items():
+        if op is None or op in operations:
+            assert stream(micro_ops, option) == [expected(u) for u in micro_ops], option
 
 
-@pytest.mark.parametrize("tables", [0, 1])
-def test_operations_in_turn(tables):
-    random, ops = Random(2), [*(AluOp if tables else PLAIN), None]
+@pytest.mark.parametrize("option", OPERATIONS)
+def test_operations_in_turn(option):
+    random, ops = Random(2), [*OPERATIONS[option], None]
     micro_ops = [micro_op(random, random.choice(ops)) for _ in range(2000)]
-    assert stream(micro_ops, tables) == [expected(u) for u in micro_ops]
+    assert stream(micro_ops, option) == [expected(u) for u in micro_ops]
 
 
 def test_every_shift():

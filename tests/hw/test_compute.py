@@ -50,6 +50,7 @@ CONFIGS = {
         ],
     ),
     "with tables": load_config("tiny", ["table_bytes=1536"]),
+    "with reciprocals": load_config("tiny", ["reciprocal_units=4"]),
     "with two rows": load_config(
         "tiny", ["block_in=8", "wgt_bytes=4096", "window_taps=2", "window_rows=2"]
     ),
@@ -60,7 +61,7 @@ VECTOR = {
     for name, config in CONFIGS.items() if name != "tiny"
 }  # fmt: skip
 BUFFERS = ("uop", "inp", "wgt", "acc")  # and TAB behind them, where there is one
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
 PATIENCE = 12  # cycles after the last finish: nothing may follow
 
 
@@ -263,7 +264,7 @@ class Draw:
             use_imm=random.randrange(2),
             init=random.choice((0, 0, 1)),
             imm=pack_scale(random.random())
-            if op == AluOp.RQ
+            if op in (AluOp.RQ, AluOp.SCALE)
             else wide >> 8 << 8 | number
             if op == AluOp.TABLE
             else random.choice((3, wide)),

@@ -1,0 +1,125 @@
+"""Simulator and RTL agree about reciprocals and SCALE; and where they don't, it is noticed."""
+
+from __future__ import annotations
+
+import pytest
+from planting import plant
+
+from vdla.analysis import lockstep
+from vdla.analysis.coverage import Coverage
+from vdla.analysis.machines import Machines
+from vdla.hw import alu, reciprocals, requantize
+from vdla.hw.compute import combine, compute, decide, hazards
+from vdla.isa.config import load_config
+
+SMALL = load_config("tiny", ["reciprocal_units=4"])
+BESIDE = load_config("tiny", ["reciprocal_units=2", "vector_engine=1", "table_bytes=1024"])
+CONFIGS = {
+    "paper-full": load_config("paper-full"),
+    # eight groups of lanes, in the one pipeline with GEMM and its window
+    "narrow": load_config(
+        "narrow", ["reciprocal_units=2", "window_taps=2", "window_rows=2", "forwarding=1"]
+    ),
+    # one lane at a time, beside GEMM
+    "tiny": load_config("tiny", ["reciprocal_units=1", "vector_engine=1", "table_bytes=512"]),
+    # short queues and a slow memory, with tables
+    "ulx3s": load_config(
+        "ulx3s", ["reciprocal_units=4", "table_bytes=512", "command_queue=2", "token_queue=2"]
+    ),
+}
+
+
+def assert_equal(config, programs, coverage=None):
+    *_, tally = lockstep.lockstep(Machines(config), programs, 0, coverage=coverage)
+    assert tally.programs == programs
+    assert not tally.failed, (tally.differences, tally.unexpected)
+
+
+@pytest.mark.parametrize("config", [SMALL, BESIDE], ids=["in COMPUTE", "in VECTOR"])
+def test_reciprocals(config):
+    """These programs reach every goal, too: those of the three operations among them."""
+    coverage = Coverage(config)
+    assert_equal(config, 500, coverage)
+    assert coverage.missing == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONFIGS)
+def test_five_thousand_programs(name):
+    assert_equal(CONFIGS[name], 5000)
+
+
+FAULTS = {
+    "units begin though STORE reads": (
+        hazards, "Hazards", "_compute", "works.eq(serial & ~unit.ready & ~waits)",
+        "works.eq(serial & ~unit.ready)",
+    ),
+    "y is waited for when it is read": (
+        hazards, "Hazards", "_compute", "waits = y_waits & ~begun", "waits = y_waits",
+    ),
+    "what begins isn't forgotten": (
+        hazards, "Hazards", "_compute", "m.d.sync += begun.eq(0)", "pass",
+    ),
+    "units that work are a bank's fault": (
+        compute, "Compute", "elaborate", "hold & ~units.works", "hold",
+    ),
+    "y isn't kept": (
+        combine, "Combine", "_invert", "alu.keeps_y.eq(units.keeps_y)", "alu.keeps_y.eq(0)",
+    ),
+    "words are cleared a cycle early": (
+        combine, "Combine", "_invert", "units.passes, COMBINE,", "units.passes, COMBINE - 1,",
+    ),
+    "words stay": (
+        combine, "Combine", "_invert", "units.clear.eq(used)", "units.clear.eq(0)",
+    ),
+    "a micro-op that starts from y is inverted": (
+        decide, "Decide", "_reads", "is_alu & ~first & self._is_one_of(SERIAL)",
+        "is_alu & self._is_one_of(SERIAL)",
+    ),
+    "y is added to the word": (
+        alu, "Alu", "_or_inverts", "is_operation(self.late_op, *SERIAL)", "0",
+    ),
+    "they read x": (
+        decide, "Decide", "_reads", "self._or_lacks_x(multiplies)", "multiplies",
+    ),
+    "the immediate is their y": (
+        decide, "Decide", "_decide", "self._or_lacks_x(self._is_one_of((AluOp.WADD,)))",
+        "self._is_one_of((AluOp.WADD,))",
+    ),
+    "ready comes a cycle late": (
+        reciprocals, "Reciprocals", "_go_on", "final - 1 - AHEAD", "final - AHEAD",
+    ),
+    "a root's parity is lost": (
+        reciprocals, "Unit", "_shift", "~number[-1] & ~self.is_root", "~number[-1]",
+    ),
+    "the last digit of a root is lost": (
+        reciprocals, "Unit", "_divide", "range(1, MANTISSA_BITS)", "range(1, MANTISSA_BITS - 1)",
+    ),
+    "a negative number has a reciprocal": (
+        reciprocals, "Unit", "_shift", "~negative & number", "number",
+    ),
+    "SCALE isn't rounded": (
+        alu, "Alu", "_combine", "carry |= self.scales_now & requantize.up", "pass",
+    ),
+    "SCALE wraps where rounding leads beyond": (
+        alu, "Alu", "_beyond", "(requantize.too_high | rounds_beyond)", "requantize.too_high",
+    ),
+    "SCALE has RQ's limits": (
+        alu, "Alu", "_control", "self.low_now.eq(0), self.high_now.eq(0)",
+        "self.low_now.eq(self.low)",
+    ),
+    "a quotient of 32 bits is within RQ's limits": (
+        requantize, "Requantize", "_widen", "far &= ~beyond.any()", "far &= 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name, monkeypatch, tmp_path):
+    """Each within 300 programs."""
+    plant(FAULTS[name], monkeypatch, tmp_path)
+    tallies = lockstep.lockstep(Machines(BESIDE), 300, 0, keep=0)
+    found = next((t.programs for t in tallies if t.mismatches), None)
+    assert found is not None
+    print(f"{name}: found by program {found}")
