@@ -187,7 +187,7 @@ def _is_serial(t: Tables, p: Pipeline) -> bool:
 @inline
 def wake_of(p: Pipeline, now: int) -> int:
     """The next cycle in which a pipeline moves by itself, when nothing else moves; or NEVER."""
-    if in_back(p) or p.late_reads | p.table_reads | p.writes != 0:
+    if in_back(p) or now <= p.last_read_at + WRITE_BACK:  # LOAD may wait for the write
         return now + 1
     return int(max(now + 1, p.units_until)) if p.read.row >= 0 else NEVER
 

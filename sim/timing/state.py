@@ -26,7 +26,7 @@ from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
 from vdla.isa.instructions import SIDES, Mem
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
-from vdla.sim.timing.constants import CAUSES, WRITE_BUFFER_VECTORS
+from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
 from vdla.sim.timing.part import Part
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
@@ -220,7 +220,7 @@ class Pipeline(Part):
     look: Stage  # of a COMPUTE beside which there is VECTOR
     read: Stage
     last_dst: int = NONE  # of the micro-op that was read last
-    last_read_at: int = -2
+    last_read_at: int = -WRITE_BACK - 1
     late_reads: int  # bit n: a late read of ACC n cycles from now
     table_reads: int  # bit n: a read of TAB n cycles from now
     writes: int  # bit n: a write of ACC n cycles from now

@@ -148,6 +148,41 @@ def test_a_write_to_tab_waits_for_a_read_of_it():
     assert free == begun + 4
 
 
+UNITS = "reciprocal_units=1"  # for four lanes
+
+
+@pytest.mark.parametrize(
+    ("alu", "cycles"),
+    [
+        ("alu_op=RECIPROCAL src_base=1", 3 * (4 * 32 + 1) + 9),  # one behind the other
+        ("alu_op=RSQRT src_base=1", 3 * (4 * 56 + 1) + 9),
+        ("alu_op=RSQRT src_base=1 use_imm imm=3", 3 * (4 * 56 + 1) + 9),
+        ("alu_op=RECIPROCAL src_base=0", 3 * (4 * 32 + 8) + 2),  # y is the entry just written
+        ("alu_op=SCALE src_base=1", 26),  # early, as RQ
+    ],
+)
+def test_units_keep_a_micro_op_in_read(alu, cycles):
+    """A group of lanes takes 32 cycles or 56, and one passes a cycle after the last."""
+    assert times(f"ALU uop_count=1 extent_0=3 {alu}", UNITS) == [(START, START + cycles)]
+
+
+@pytest.mark.parametrize(("units", "groups"), [(1, 4), (2, 2), (4, 1)])
+def test_units_take_the_lanes_in_groups(units, groups):
+    text = "ALU uop_count=1 alu_op=RECIPROCAL src_base=1"
+    setting = f"reciprocal_units={units}"
+    assert times(text, setting) == [(START, START + 10 + groups * 32)]
+
+
+def test_a_store_holds_the_read_of_y_and_not_the_units():
+    """A STORE of scales and 20 vectors reads for 21 cycles; y is read before, between or after."""
+    store = "STORE memory=ACC8 x_size=20 y_size=1 z_size=1\n"
+    wait = "ALU pop_next uop_count=1 alu_op={} src_base=1"
+    alone = times(wait.format("RECIPROCAL").replace("pop_next ", ""), UNITS)[0]
+    both = times(f"{store}{wait.format('RECIPROCAL').replace('pop_next ', '')}", UNITS)[1]
+    held = both[1] - both[0] - (alone[1] - alone[0])
+    assert 0 < held < 21
+
+
 def test_an_early_read_gives_way_to_a_late_one():
     """Three GEMMs read late 5 cycles after READ: there a SHR can't read x in the same cycle."""
     gemm = "GEMM uop_count=1 extent_0=12 dst_0=1\n"
