@@ -75,7 +75,8 @@ FAULTS = {
         decide, "Decide", "_beyond", "self._looks_up() & ~self.first &", "self._looks_up() &",
     ),
     "TABLE takes the immediate": (
-        decide, "Decide", "_always_reads_y", "| self._looks_up()", "| 0",
+        decide, "Decide", "_decide", "self._or_lacks_x(self._is_one_of((AluOp.WADD,)))",
+        "self._is_one_of((AluOp.WADD,))",
     ),
 }  # fmt: skip
 

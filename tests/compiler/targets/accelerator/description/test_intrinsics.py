@@ -46,7 +46,9 @@ from vdla.runtime.dram import whole_pages
 from vdla.sim.checker import check
 
 N = 24  # calls in a row: vectors, one after the other
-TINY = load_config("tiny", ["table_bytes=16384", "forwarding=1", "window_taps=2"])
+TINY = load_config(
+    "tiny", ["table_bytes=16384", "forwarding=1", "window_taps=2", "reciprocal_units=2"]
+)
 NAMES = [i.name for i in intrinsics(TINY)]
 LOADS = {INP: "load_inp", WGT: "load_wgt", ACC: "load_acc", TAB: "load_tab"}
 COPY = "tab.pair_0"  # one of several that hold the same
