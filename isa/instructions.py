@@ -361,9 +361,10 @@ class Alu(LoopNest):
     MUL x × y (y: low 25 bits, signed) · WADD x × weight + y × imm (x, y: low 18 bits, imm: low 24
     bits, all signed; y is always acc[src]) · RQ min(max(rq(x, y) + zero, low), high) ·
     TABLE tab[n × 256 + (y & 255)], signed (y is always acc[src], n: imm's low 8 bits, unsigned).
-    Sums and products wrap at 32 bits. With ``reciprocal_units``, where ``alu_op`` has a fourth bit:
-    SCALE rq(x, y) · RECIPROCAL the scale word of 1 / y · RSQRT that of 1 / √y, 0 where y ≤ 0 (y is
-    always acc[src]).
+    Sums and products wrap at 32 bits.
+
+    With ``reciprocal_units``, where ``alu_op`` has a fourth bit: SCALE rq(x, y) ·
+    RECIPROCAL the scale word of 1 / y · RSQRT the scale word of 1 / √y (y is always acc[src]).
     """
 
     opcode = 3
