@@ -43,9 +43,8 @@ Lanes = NDArray[np.signedinteger[Any]]
 
 _MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
 _I32_MIN, _I32_MAX = -(1 << 31), (1 << 31) - 1
-_ADD, _MIN, _MAX, _SHR, _MUL, _WADD = (int(op) for op in list(AluOp)[: AluOp.RQ])
-_TABLE, _SCALE = int(AluOp.TABLE), int(AluOp.SCALE)
-_RECIPROCAL, _RSQRT = int(AluOp.RECIPROCAL), int(AluOp.RSQRT)
+_ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ, _TABLE, *_LATER = (int(op) for op in AluOp)
+_SCALE, _RECIPROCAL, _RSQRT = _LATER
 _FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 
 
