@@ -9,18 +9,15 @@ from arithmetic import near, simulate, wrapped
 
 from vdla.hw.alu import DEPTH, LOOKED_UP, WEIGHED, Alu
 from vdla.isa.config import load_config
-from vdla.isa.instructions import SERIAL, AluOp
+from vdla.isa.instructions import SERIAL, AluOp, operations
 from vdla.isa.numbers import pack_scale, rq
 
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
-TABLES = [op for op in AluOp if op <= AluOp.TABLE]
-PLAIN = [op for op in TABLES if op != AluOp.TABLE]
-UNITS = "reciprocal_units=1"
-OPERATIONS = {  # of configs with an option
-    "forwarding=0": PLAIN,
-    "table_bytes=512": TABLES,
-    UNITS: [*PLAIN, AluOp.SCALE, *SERIAL],
+OPERATIONS = {  # of configs with an option, or without
+    option: operations(load_config("tiny", [option]))
+    for option in ("table_bytes=0", "table_bytes=512", "reciprocal_units=1")
 }
+PLAIN = OPERATIONS["table_bytes=0"]
 RESULTS = [Random(4).randrange(-(1 << 15), 1 << 15) for _ in range(256)]  # of the table
 
 
@@ -130,8 +127,8 @@ def stream(micro_ops, option="table_bytes=512"):
 def test_operation(op):
     random = Random(1)
     micro_ops = [micro_op(random, op) for _ in range(500)]
-    for option, operations in OPERATIONS.items():
-        if op is None or op in operations:
+    for option, known in OPERATIONS.items():
+        if op is None or op in known:
             assert stream(micro_ops, option) == [expected(u) for u in micro_ops], option
 
 

@@ -60,7 +60,7 @@ FAULTS = {
         tables, "TablePads", "elaborate", "self.read.index[lane]", "self.read.index[lane ^ 1]",
     ),
     "LOAD writes TAB while it is read": (
-        memories, "Memories", "_connect_tab", "tab_taken.eq(compute.tab.enable)", "tab_taken.eq(0)",
+        memories, "Memories", "_connect_tab", "tab_taken.eq(alu.tab.enable)", "tab_taken.eq(0)",
     ),
     "a TABLE that starts from y keeps LOAD from TAB": (
         combine, "Combine", "_look_up", "before.writes & ~before.first &", "before.writes &",
@@ -69,10 +69,10 @@ FAULTS = {
         position, "Position", "__init__", "self.is_data | (tile.memory == Mem.TAB)", "self.is_data",
     ),
     "the last table lies beyond TAB": (
-        decide, "Decide", "_beyond", "number >= config.tables", "number >= config.tables - 1",
+        decide, "Decide", "_alu_beyond", "number >= config.tables", "number >= config.tables - 1",
     ),
     "a TABLE that starts from y reads its table": (
-        decide, "Decide", "_beyond", "self._looks_up() & ~self.first &", "self._looks_up() &",
+        decide, "Decide", "_alu_beyond", "self._looks_up() & ~self.first &", "self._looks_up() &",
     ),
     "TABLE takes the immediate": (
         decide, "Decide", "_decide", "self._or_lacks_x(self._is_one_of((AluOp.WADD,)))",
