@@ -58,7 +58,8 @@ VERILOG = """
 import hashlib
 from vdla.hw.verilog import verilog_of
 from vdla.isa.config import load_config
-configs = map(load_config, ("tiny", "narrow", "paper-plus", "paper-ring"))  # with options
+names = ("tiny", "narrow", "paper-plus", "paper-ring", "paper-full")  # with options
+configs = map(load_config, names)
 print([hashlib.sha256(verilog_of(c).encode()).hexdigest() for c in configs])
 """
 NO_SUCH_TEST = 4  # pytest's exit status
