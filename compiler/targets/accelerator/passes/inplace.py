@@ -4,7 +4,7 @@ before                                     after
     q = alloc(vdla.acc)                        (acc alone)
     alu_rq(dst = q[…], x = acc[…])             alu_rq(dst = acc[…], x = acc[…])
 
-That is done where nothing else needs the operand: this call alone reads its buffer, element by
+That is done where nothing needs the operand any more: this call reads its buffer last, element by
 element at the place it writes, and both buffers live equally long. Where it can't be done, code
 generation copies the operand first. A call whose operands may change places tries each.
 """
@@ -23,6 +23,7 @@ from vdla.compiler.tir.ir import (
     Evaluate,
     IntrinCall,
     PrimFunc,
+    Seq,
     Stmt,
 )
 from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
@@ -72,8 +73,8 @@ def _mergeable(body: Stmt, call: IntrinCall, result: BufferRef, operand: BufferR
         a is not b
         and (a.shape, a.scope, a.copies) == (b.shape, b.scope, b.copies)
         and all(_aligned(ref, result) for ref in call.operands[1:] if ref.buffer is b)
-        and not any(_reads(other, b) for other in _calls(body) if other is not call)
         and _live_together(body, a, b)
+        and all(_ends_before(body, other, call, b) for other in _calls(body) if _reads(other, b))
     )
 
 
@@ -91,6 +92,26 @@ def _reads(call: IntrinCall, buffer: Buffer) -> bool:
     if call.operands[0].buffer is buffer:
         return False
     return any(ref.buffer is buffer for ref in call.operands[1:])
+
+
+def _ends_before(body: Stmt, other: IntrinCall, call: IntrinCall, buffer: Buffer) -> bool:
+    """Whether all that ``other`` reads of a buffer it has read when ``call`` begins, or it is that
+    call: no loop inside the buffer's life has both."""
+    life = next(s.body for s in walk(body) if isinstance(s, Alloc) and s.buffer is buffer)
+    return other is call or _precedes(life, other, call)
+
+
+def _precedes(stmt: Stmt, first: IntrinCall, second: IntrinCall) -> bool:
+    """Whether a statement makes one call for the last time before it makes another one."""
+    if isinstance(stmt, Alloc):
+        return _precedes(stmt.body, first, second)
+    if not isinstance(stmt, Seq):
+        return False
+    for step in stmt.stmts:
+        made = [each is first for each in _calls(step) if each is first or each is second]
+        if made:
+            return _precedes(step, first, second) if len(made) > 1 else made[0]
+    return False
 
 
 def _live_together(body: Stmt, a: Buffer, b: Buffer) -> bool:
