@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
 from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.ops.normalize import QNormalize
 from vdla.compiler.graph.ops.recurrent import (
     QGates,
     QGruReset,
@@ -66,6 +68,7 @@ REALS = {"x": (F, *IMAGE), "y": (F, *IMAGE)}
 STEPS = {"scale": (0.1, 0.2, 0.3, 0.4, 0.5), "zero_point": (1, -2, 3, -4, 5), "axis": 1}
 HALVED = {"kernel": (2, 2), "strides": (2, 2)}
 PACKED = TensorType((2, 20, 7, 6), I8, block=16)
+NORM = {**NAMES, "factor": "f", "offset": "o", "epsilon": 0.1, "in_zp": 5, "out_zp": -3}
 JOINED = {"name": "n", "parts": ("x", "z"), "output": "y", "axis": 1}
 PERM = {**NAMES, "perm": (0, 2, 3, 1)}
 OPERATORS = {
@@ -111,6 +114,18 @@ OPERATORS = {
     ),
     "transpose image int8": (
         QTransposeImage(**NAMES), {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 7, 1, 9)},
+    ),
+    "softmax int8": (
+        QSoftmax(**NAMES, scale=0.05, out_scale=1 / 256, out_zp=-128),
+        {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 9, 1, 7)},
+    ),
+    "layer norm int8": (
+        QNormalize(**NORM, centered=True, scale=0.01, shift=-9),
+        {"x": (I8, 2, 9, 1, 7), "f": (I32, 9), "o": (I32, 9), "y": (I8, 2, 7, 1, 9)},
+    ),
+    "rms norm int8": (
+        QNormalize(**NORM, centered=False, scale=0.01, shift=-9),
+        {"x": (I8, 2, 9, 1, 7), "f": (I32, 9), "o": (I32, 9), "y": (I8, 2, 7, 1, 9)},
     ),
     "batch norm int8": (
         ops.QBatchNorm(
