@@ -16,9 +16,11 @@ from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.interpolate import QInterpolate
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
+from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.reference import evaluate
@@ -30,7 +32,7 @@ from vdla.sim.machine import simulate
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
-TABLES = ("table_bytes=1024",)  # the option that every config gets
+OPTIONS = ("table_bytes=1024", "reciprocal_units=2")  # that every config gets
 CONFIGS = ("tiny", "paper", "narrow", "wide", "vta", "ulx3s")
 
 
@@ -184,6 +186,50 @@ def exchange(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         return graph(node, {"x": vectors}, image, {}, rng)
     node = QImageAsRows(name="exchanged", output="y", data="x")
     return graph(node, {"x": image}, vectors, {}, rng)
+
+
+def softmax(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Shares of each channel's pixels."""
+    n, channels, pixels = pick((1, 2, 3)), pick((1, 5, 16, 33)), pick((1, 4, 16, 50, 197))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = QSoftmax(
+        name="softmax",
+        output="y",
+        data="x",
+        scale=numbers.f32(pick((0.003, 0.1, 1.7))),
+        out_scale=numbers.f32(pick((1 / 256, 0.0039, 0.0007, 0.02))),
+        out_zp=pick((-128, *ZEROS)),
+        lo=pick((-128, -9)),
+        hi=pick((127, 100)),
+    )
+    shape = (n, channels, 1, pixels)
+    return graph(node, {"x": shape}, shape, {}, rng)
+
+
+def layer_normalization(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Normalized channels of each pixel, whose channels are whole blocks."""
+    n, channels, pixels = pick((1, 2, 3)), pick((32, 64, 160)), pick((1, 4, 16, 50))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    gamma, beta = rng.normal(30, 9, channels), rng.normal(0, 20, channels)
+    terms = Terms.of(gamma, beta)
+    node = QNormalize(
+        name="normalized",
+        output="y",
+        data="x",
+        factor="f",
+        offset="o",
+        centered=pick((True, True, False)),
+        epsilon=pick((0.0, 0.01, 3.0)),
+        shift=terms.shift,
+        scale=terms.scale,
+        in_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -9)),
+        hi=pick((127, 100)),
+    )
+    constants = {"f": terms.factor, "o": terms.offset}
+    inputs = {"x": (n, channels, 1, pixels)}
+    return graph(node, inputs, (n, pixels, 1, channels), constants, rng)
 
 
 def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -435,12 +481,13 @@ def case(pick: Pick[Any], kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any
 
 def check(case: Case) -> str:
     """Compiles and simulates a case; the result equals the reference. Says what was done."""
-    config = load_config(case.config, TABLES)
+    config = load_config(case.config, OPTIONS)
     operators, placements = accelerator_layers(case.graph, config, Options(min_fill=0.0))
     if not operators:
         (node,) = case.graph.nodes
         reason = placements[node.name].reason
-        assert reason == "every window lies in the padding" or reason.startswith("pixels are no")
+        reasons = "every window lies in the padding", "pixels are no tiles", "a row of 197 pixels"
+        assert reason.startswith(reasons)
         return "host"
     (operator,) = operators
     tile = choose(operator, case, config)
@@ -476,6 +523,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 KINDS = (
     convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
     upsampling, images, interpolation, table, rescaling, product, matmul, transposition, exchange,
+    softmax, layer_normalization,
 )  # fmt: skip
 
 

@@ -290,6 +290,13 @@ def unlike_blocks(config: Config) -> str | None:
     return f"pixels are no tiles of weights where blocks differ, {blocks}"
 
 
+def no_reciprocals(config: Config) -> str | None:
+    """Why a config has no reciprocals of lanes; None where it has."""
+    if config.reciprocal_units:
+        return None
+    return f"config {config.name} has no reciprocals (reciprocal_units = 0)"
+
+
 def one_scale(scale: float, config: Config) -> Array:
     """A row of constants: the same packed scale for all lanes."""
     return np.full((1, config.block_out), pack_scale(scale), np.int32)

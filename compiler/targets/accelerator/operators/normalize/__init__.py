@@ -1,0 +1,179 @@
+"""Normalization of pixels: lanes are pixels, whose channels are the rows of products.
+
+A block of pixels as weights, with ones as inputs, gives sums over channels; with its own pixels as
+inputs the sums of squares, on the diagonal; with unit vectors the channels one by one. Factors and
+offsets are digits, which a product with their weights makes numbers in all lanes.
+
+    load the digits, if all of them fit
+    for images, tiles of pixels, virtual threads interleaved:
+        load the pixels as weights, and by portions as inputs
+        moments: a mean and a reciprocal root for each pixel
+        for portions of channels:
+            load the digits, if they don't all fit
+            channels below the mean, times the factor, times the root, plus the offset: stored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ops.normalize import FINE, Moments, QNormalize
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.cost import (
+    STARTUP,
+    TURN,
+    CostColumns,
+    TileCost,
+    shares,
+    sizes,
+    transfer,
+)
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.normalize.expression import expression
+from vdla.compiler.targets.accelerator.operators.normalize.schedule import schedule
+from vdla.compiler.targets.accelerator.operators.normalize.space import (
+    NormalizeSizes,
+    NormalizeTile,
+)
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Array,
+    Binding,
+    Template,
+    elements,
+    no_reciprocals,
+    one_scale,
+    unlike_blocks,
+)
+from vdla.isa.config import Config
+from vdla.support.numbers import ceil_div, divisors
+
+DIGIT = 127  # the weight of all digits but the first, and the largest digit
+STEPS = 2  # operations of the ALU for each vector
+SMALL = 12  # and for each block of pixels
+HELD = 6  # vectors of a block of pixels that ACC holds at a time, besides squares and channels
+
+
+@dataclass(frozen=True)
+class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
+    """The normalization of all pixels of some images."""
+
+    NAME = "normalize"
+    TILE = NormalizeTile
+    NOUN = "normalization"
+    NODES = (QNormalize,)
+    TUNED = False
+    NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
+        ("epsilon", "shift", "in_zero", "zero", "low", "high"), 0
+    )
+
+    @classmethod
+    def refusal(
+        cls, node: QNormalize, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
+        """Blocks must be tiles of weights, their lanes channels, or zeros, and roots computed."""
+        channels, block = graph.tensors[node.data].shape[1], config.channel_block
+        if channels % block:
+            maker = graph.producers().get(node.data)
+            if type(maker) is not QTransposeImage:
+                return f"{channels} channels don't end with a block of {block}"
+        blocks = ceil_div(channels, block)
+        if blocks > min(config.depth("wgt"), config.uop_depth):
+            return f"{blocks} blocks of channels exceed the {config.depth('wgt')} tiles of wgt"
+        return unlike_blocks(config) or no_reciprocals(config)
+
+    @classmethod
+    def of(cls, node: QNormalize, graph: Graph, config: Config) -> Normalize:
+        """The template of a normalization; factors and offsets are constants."""
+        n, channels, _, pixels = graph.tensors[node.data].shape
+        epsilon = Moments(channels).epsilon(node.epsilon)
+        numbers = epsilon, node.shift, node.in_zp, node.out_zp, node.lo, node.hi
+        return cls(n, channels, pixels, node.centered, *numbers)
+
+    def bind(self, node: QNormalize, graph: Graph, config: Config) -> Binding:
+        """The digits of factors and offsets with their weights, unit vectors and ones."""
+        lanes = config.channel_block
+        weights = np.full((1, lanes, lanes), DIGIT, np.int8)
+        weights[:, :, 0] = 1
+        constants: dict[str, Array] = {
+            "factor": digits(graph.constants[node.factor], lanes),
+            "offset": digits(graph.constants[node.offset], lanes),
+            "weights": weights,
+            "scale": one_scale(node.scale, config),
+            "units": -FINE * np.eye(lanes, dtype=np.int8),
+            "diagonal": np.eye(lanes, dtype=np.int32),
+        }
+        if self.centered or self.in_zero:
+            constants["ones"] = np.ones((1, lanes), np.int8)
+        tensors = {"data": node.data, "out": node.output}
+        return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
+
+    def tiles(
+        self, config: Config, vthreads: int, only: NormalizeTile | None = None
+    ) -> Iterator[NormalizeTile]:
+        """Blocks of pixels that the buffers hold for all threads, and portions of channels."""
+        lanes = config.channel_block
+        inputs, count = ceil_div(self.channels, lanes), ceil_div(self.pixels, lanes)
+        portions = [n for n in divisors(self.channels) if n % lanes == 0] or [self.channels]
+        knobs = product(
+            sizes(range(1, ceil_div(count, vthreads) + 1), only, "blocks"),
+            sizes(portions, only, "channels"),
+            sizes(divisors(inputs), only, "inputs"),
+        )
+        for blocks, channels, step in knobs:
+            wgt = vthreads * blocks * inputs + 1
+            own = 2 * channels * (1 if channels == self.channels else vthreads)
+            inp = vthreads * blocks * step * lanes + own + lanes + 1
+            if self.holds_digits(config, vthreads, blocks * step):
+                inp = vthreads * blocks * step * lanes + 2 * self.channels + lanes + 1
+            acc = vthreads * (blocks * (lanes + HELD + 2 * channels) + channels) + lanes + 1
+            fits = wgt <= config.depth("wgt") and inp <= config.depth("inp")
+            if fits and acc <= config.depth("acc") and ceil_div(count, blocks) >= vthreads:
+                yield NormalizeTile(blocks, channels, step, vthreads)
+
+    def cost(self, tile: NormalizeTile, config: Config) -> CostColumns:
+        """Loads of the pixels, products for moments, channels and terms, steps of the ALU, a
+        store."""
+        lanes, c = config.channel_block, config
+        inputs, count = ceil_div(self.channels, lanes), ceil_div(self.pixels, lanes)
+        vectors = tile.blocks * self.channels
+        size = vectors * c.out_entry
+        waits = inputs // tile.inputs * (c.memory.latency + TURN)  # one portion after another
+        load = 2 * transfer(size, tile.blocks * tile.inputs * c.wgt_entry, c) + waits
+        gemm = vectors * 3 + self.channels + tile.blocks * inputs
+        both = 2 * self.channels * c.inp_entry
+        kept = 2 * self.channels + (tile.vthreads * tile.blocks * tile.inputs + 1) * lanes + 1
+        side = np.where(np.less_equal(kept, c.depth("inp")), 0.0, transfer(both, both, c))
+        portions = ceil_div(self.channels, tile.channels)
+        alu = STEPS * (vectors + portions * STARTUP) + 2 * tile.blocks * lanes
+        alu = alu + SMALL * (tile.blocks + STARTUP)
+        store = transfer(size, tile.channels * c.out_entry, c)
+        tiles = self.batch * ceil_div(count, tile.blocks)
+        share = shares(tiles, tiles, tile.vthreads)
+        return TileCost(*share, 1, 1, load, 0.0, gemm, side, alu, store, shared=False)
+
+    def nest(self, tile: NormalizeTile, config: Config) -> Nest:
+        """Not supported: a normalization isn't searched for."""
+        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
+
+    def schedule(self, tile: NormalizeTile, config: Config) -> Schedule:
+        """Moments for each tile of pixels, channels by portions, every stage tensorized."""
+        return schedule(expression(self, config), self, tile, config)
+
+
+def digits(numbers: Array, lanes: int) -> Array:
+    """Numbers as vectors of int8, of which the first one counts once and the others DIGIT times."""
+    tens = np.floor_divide(numbers.astype(np.int64) + DIGIT // 2, DIGIT)
+    result = np.zeros((len(numbers), lanes), np.int8)
+    result[:, 0] = numbers - tens * DIGIT
+    for lane in range(1, lanes):
+        result[:, lane] = np.clip(tens, -DIGIT, DIGIT)
+        tens = tens - result[:, lane]
+    return result

@@ -1,0 +1,194 @@
+"""Softmax over pixels: lanes are channels, so maxima and sums are those of whole vectors.
+
+for rows of channels, virtual threads interleaved:
+    load; top: the largest; differences, looked up; total: their sum
+    the reciprocal of the total is the row's scale when STORE requantizes the exponentials
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ops.image_softmax import QSoftmax
+from vdla.compiler.schedule import Schedule, create_schedule
+from vdla.compiler.targets.accelerator.description import TAB, intrinsics
+from vdla.compiler.targets.accelerator.operators.cost import (
+    STARTUP,
+    CostColumns,
+    TileCost,
+    parts,
+    shares,
+    transfer,
+)
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.pairwise import widened
+from vdla.compiler.targets.accelerator.operators.stages import place
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Binding,
+    Template,
+    Tile,
+    elements,
+    no_reciprocals,
+)
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.numbers import MANTISSA_BITS
+from vdla.support.numbers import ceil_div
+
+STEPS = 4  # operations of the ALU for each vector
+SMALL = 4  # vectors of a row besides its pixels: the largest, the sum, its scale
+
+
+@dataclass(frozen=True)
+class SoftmaxTile(Tile):
+    """Rows of one tile: channel blocks of an image, whole."""
+
+    rows: int
+    vthreads: int = 1
+
+
+@dataclass(frozen=True)
+class SoftmaxTensors:
+    """The tensors of the expression, and what ACC holds of them with its instructions, the last
+    one first."""
+
+    data: Tensor
+    table: Tensor
+    steps: list[tuple[Tensor, TensorIntrin]]
+    out: Tensor
+
+
+@dataclass(frozen=True)
+class Softmax(Template[QSoftmax, SoftmaxTile]):
+    """``rows`` channel blocks of all images, each of so many ``pixels`` of ``vectors`` vectors.
+
+    ``factor`` and ``shift`` are those of the node's sums.
+    """
+
+    NAME = "softmax"
+    TILE = SoftmaxTile
+    NOUN = "softmax"
+    NODES = (QSoftmax,)
+    TUNED = False
+    NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
+        ("factor", "shift", "zero", "low", "high"), 0
+    )
+
+    rows: int
+    pixels: int
+    vectors: int
+    factor: int
+    shift: int
+    zero: int
+    low: int
+    high: int
+
+    @classmethod
+    def refusal(
+        cls, node: QSoftmax, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
+        """A config may lack tables or reciprocals, or room for a row."""
+        if not config.tables:
+            return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
+        pixels, room = graph.tensors[node.data].shape[-1], config.depth("acc") - 1
+        vectors = config.channel_block // config.block_out
+        if (pixels + SMALL) * vectors > room:
+            return f"a row of {pixels} pixels exceeds the {room} vectors of acc"
+        return no_reciprocals(config)
+
+    @classmethod
+    def of(cls, node: QSoftmax, graph: Graph, config: Config) -> Softmax:
+        """The template of a softmax; its table is a constant."""
+        n, channels, _, pixels = graph.tensors[node.data].shape
+        vectors = config.channel_block // config.block_out
+        rows = n * ceil_div(channels, config.channel_block)
+        limits = node.out_zp, node.lo, node.hi
+        return cls(rows, pixels, vectors, node.factor(pixels), node.shift(pixels), *limits)
+
+    def bind(self, node: QSoftmax, graph: Graph, config: Config) -> Binding:
+        """The table of exponentials."""
+        constants = {"table": node.table}
+        tensors = {"data": node.data, "out": node.output}
+        return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
+
+    def tiles(
+        self, config: Config, vthreads: int, only: SoftmaxTile | None = None
+    ) -> Iterator[SoftmaxTile]:
+        """Tiles of as many rows as ACC holds for all threads."""
+        room = (config.depth("acc") - 1) // vthreads
+        for rows in parts(self.rows):
+            tile = SoftmaxTile(rows, vthreads)
+            fits = rows * self.vectors * (self.pixels + SMALL) <= room
+            if fits and ceil_div(self.rows, rows) >= vthreads and only in (None, tile):
+                yield tile
+
+    def cost(self, tile: SoftmaxTile, config: Config) -> CostColumns:
+        """A load, the operations on each vector, those on each row one after another, a store."""
+        vectors = tile.rows * self.vectors * self.pixels
+        move = transfer(vectors * config.out_entry, vectors * config.out_entry, config)
+        store = transfer(vectors * config.out_entry, self.pixels * config.out_entry, config)
+        alu = STEPS * (vectors + STARTUP) + SMALL * (tile.rows * self.vectors + STARTUP)
+        tiles = ceil_div(self.rows, tile.rows)
+        share = shares(tiles, tiles, tile.vthreads)
+        return TileCost(*share, 1, 1, move, 0.0, 0.0, 0.0, alu, store, shared=False)
+
+    def nest(self, tile: SoftmaxTile, config: Config) -> Nest:
+        """Not supported: a softmax isn't searched for."""
+        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
+
+    def expression(self, config: Config) -> SoftmaxTensors:
+        """The shares, and all that comes before them."""
+        ins, lanes = intrinsics(config), config.block_out
+        shape, rows = (
+            (self.rows, self.pixels, self.vectors, lanes),
+            (self.rows, self.vectors, lanes),
+        )
+        data = te.placeholder(shape, "int8", "data")
+        table = te.placeholder((TABLE_RESULTS,), "int16", "table")
+        wide = widened(data, 0, "wide")
+        k, j = (te.reduce_axis((0, self.pixels), name) for name in "kj")
+        top = te.compute(rows, lambda r, v, l: te.max(wide[r, k, v, l], axis=k), "top")
+        less = te.compute(shape, lambda r, p, v, l: wide[r, p, v, l] - top[r, v, l], "less")
+        powers = te.compute(
+            shape, lambda *i: table[less[i] & (TABLE_RESULTS - 1)].astype("int32"), "powers"
+        )
+        total = te.compute(rows, lambda r, v, l: te.sum(powers[r, j, v, l], axis=j), "total")
+        factor = te.const(self.factor)
+        scaled = te.compute(rows, lambda *i: te.rq(total[i], factor), "scaled")
+        inverse = te.compute(rows, lambda *i: te.reciprocal(scaled[i]), "inverse")
+        places = te.const(-(self.shift << MANTISSA_BITS))
+        word = te.compute(rows, lambda *i: inverse[i] + places, "word")
+
+        def share(r: Expr, p: Expr, v: Expr, l: Expr) -> Expr:
+            limits = self.zero, self.low, self.high
+            return te.requantize(powers[r, p, v, l], word[r, v, l], *limits).astype("int8")
+
+        out = te.compute(shape, share, "out")
+        steps = [
+            (word, ins.alu_add_imm), (inverse, ins.alu_reciprocal), (scaled, ins.alu_scale_imm),
+            (total, ins.alu_add_reduce), (powers, ins.alu_table), (less, ins.alu_wsub),
+            (top, ins.alu_max_reduce), (wide, ins.load_acc8),
+        ]  # fmt: skip
+        return SoftmaxTensors(data, table, steps, out)
+
+    def schedule(self, tile: SoftmaxTile, config: Config) -> Schedule:
+        """Whole rows in tiles that the threads share."""
+        ins, e = intrinsics(config), self.expression(config)
+        s = create_schedule(e.out, [e.data, e.table], self.NAME)
+        powers = next(stage for stage, intrin in e.steps if intrin is ins.alu_table)
+        table = s.cache_read(e.table, TAB, [powers])
+        s[table].tensorize(s[table].axis[-1], ins.load_tab)
+        rows, pixels, v, lanes = s[e.out].axis
+        outer, inner = s[e.out].split(rows, factor=tile.rows)
+        s[e.out].bind(outer, te.thread_axis("vthread", tile.vthreads))
+        s[e.out].reorder(outer, inner, v, pixels, lanes)
+        place(s, e.steps, e.out, outer)
+        s[e.out].tensorize(lanes, ins.store8)
+        return s
