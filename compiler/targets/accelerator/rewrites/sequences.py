@@ -8,15 +8,11 @@ that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-import numpy as np
-
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, Shape
-from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
@@ -24,6 +20,7 @@ from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, Neighbours, cluster_of
 from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of
 from vdla.isa.config import Config
 
@@ -55,6 +52,7 @@ class _Sequences:
     Attributes:
         forms: by a tensor's name, the image that it is, and how it lies there.
         made: tensors that the graph didn't have.
+        clusters: by a Quantize's name, the float operators behind it.
         rows: tensors [T, C] that were sequences [1, T, C].
     """
 
@@ -64,12 +62,12 @@ class _Sequences:
     nodes: list[Node] = field(default_factory=list)
     forms: dict[str, tuple[str, Form]] = field(default_factory=dict)
     made: list[str] = field(default_factory=list)
-    makers: Mapping[str, Node] = field(init=False)
-    uses: Mapping[str, Sequence[Node]] = field(init=False)
+    around: Neighbours = field(init=False)
+    clusters: dict[str, Cluster] = field(default_factory=dict)
     rows: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.makers, self.uses = self.graph.producers(), self.graph.uses()
+        self.around = Neighbours(self.graph)
 
     def visit(self, node: Node) -> None:
         """Keeps a node, or puts one that works on images in its place."""
@@ -111,6 +109,12 @@ class _Sequences:
         self.made.append(name)
         return name
 
+    def constant(self, name: str, array: Array) -> None:
+        """A new constant."""
+        self.graph.tensors[name] = TensorType(array.shape, str(array.dtype))
+        self.graph.constants[name] = array
+        self.made.append(name)
+
     # What only moves elements -----------------------------------------------------------------
 
     def follow(self, node: ops.QReshape | ops.QTranspose) -> None:
@@ -139,7 +143,7 @@ class _Sequences:
         """The axes that the image of a node's result has in each place, and those of its operands;
         None for a node that stays."""
         if isinstance(node, ops.Quantize):
-            return self.order_of_product(node)
+            return self.order_of_cluster(node)
         known = [self.forms[name][1] for name in node.inputs if name in self.forms]
         if isinstance(node, ops.QDense):
             rows = node.data in self.rows or (known and known[0].order() == ROWS)
@@ -155,7 +159,7 @@ class _Sequences:
     def moved(self, node: Node, order: Order) -> Node:
         """A node that does on images what one does on tensors."""
         if isinstance(node, ops.Quantize):
-            return self.product(node, order)
+            return self.integers(node, order)
         names = {name: self.image(name, order) for name in operands(node)}
         shape = image_shape(self.shape(node.output), order)
         output = self.tensor(f"{node.output}.image", shape, node.output)
@@ -168,65 +172,25 @@ class _Sequences:
             return replace(moved, axis=axis)
         return moved
 
-    def factors(self, node: ops.Quantize) -> tuple[ops.Dequantize, ops.Dequantize] | None:
-        """What a node quantizes a product of, if both factors are int8 and the stacks alike."""
-        core = self.makers.get(node.data)
-        if not isinstance(core, ops.MatMul) or node.axis is not None:
+    def order_of_cluster(self, node: ops.Quantize) -> Order | None:
+        """The axes of what a cluster of float operators has for a result."""
+        cluster = cluster_of(node, self.around)
+        if cluster is None:
             return None
-        a, b = self.makers.get(core.a), self.makers.get(core.b)
-        if not (isinstance(a, ops.Dequantize) and isinstance(b, ops.Dequantize)):
-            return None
-        if a.axis is not None or b.axis is not None:
-            return None
-        kinds = {self.graph.tensors[name].dtype for name in (a.data, b.data, node.output)}
-        stacks = {self.shape(name)[:-2] for name in (core.a, core.b)}
-        alone = len(self.uses[core.output]) == 1 and core.output not in self.graph.outputs
-        return (a, b) if kinds == {"int8"} and len(stacks) == 1 and alone else None
+        self.clusters[node.name] = cluster
+        known = [self.forms[s.data][1] if s.data in self.forms else None for s in cluster.sources]
+        return cluster.order(known, self.around)
 
-    def order_of_product(self, node: ops.Quantize) -> Order | None:
-        """Columns as channels, or rows where a softmax over columns follows: it works on pixels."""
-        factors = self.factors(node)
-        if not factors or not any(each.data in self.forms for each in factors):
-            return None
-        *stack, rows, columns = range(len(self.shape(node.output)))
-        if self.meets(node.output, ops.Softmax):
-            return Order(tuple(stack), (rows,), (columns,))
-        return Order(tuple(stack), (columns,), (rows,))
-
-    def meets(self, name: str, kind: type[Node]) -> bool:
-        """Whether a node of some kind follows, behind others that work by element."""
-        rest = [name]
-        while rest:
-            for node in self.uses.get(rest.pop(), ()):
-                if isinstance(node, kind):
-                    return True
-                boundary = isinstance(node, ops.Dequantize | ops.Quantize)
-                if boundary or node.ELEMENTWISE or isinstance(node, BY_ELEMENT):
-                    rest.append(node.output)
-        return False
-
-    def product(self, node: ops.Quantize, order: Order) -> Node:
-        """The product of two images that one of matrices is."""
-        factors = self.factors(node)
-        assert factors is not None
-        a, b = factors
-        *stack, rows, columns = range(len(self.shape(node.output)))
-        of_a = self.image(a.data, Order(tuple(stack), (columns,), (rows,)))
-        of_b = self.image(b.data, Order(tuple(stack), (rows,), (columns,)))
-        if order.channels == (rows,):
-            a, b, of_a, of_b = b, a, of_b, of_a
-        scale = np.float32(a.scale[0]) * np.float32(b.scale[0]) / np.float32(node.scale[0])
+    def integers(self, node: ops.Quantize, order: Order) -> Node:
+        """The operator on images that a cluster is."""
+        cluster = self.clusters[node.name]
+        places = zip(cluster.sources, cluster.orders(order), strict=True)
+        images = [self.image(source.data, of_image) for source, of_image in places]
         shape = image_shape(self.shape(node.output), order)
-        return QMatMul(
-            name=node.name,
-            output=self.tensor(f"{node.output}.image", shape, node.output),
-            a=of_a,
-            b=of_b,
-            scale=float(scale),
-            a_zp=a.zero_point[0],
-            b_zp=b.zero_point[0],
-            out_zp=node.zero_point[0],
-        )
+        output = self.tensor(f"{node.output}.image", shape, node.output)
+        for name, array in cluster.constants().items():
+            self.constant(f"{node.name}.{name}", array)
+        return cluster.node(node.name, images, output, order)
 
     def convolution(self, node: ops.QDense, data: str, output: str) -> Node:
         """The convolution by one pixel that a dense layer of vectors is."""

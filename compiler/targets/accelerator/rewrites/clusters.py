@@ -1,0 +1,342 @@
+"""Float operators between Dequantize and Quantize that are one operator on images of integers.
+
+A **cluster** is what a Quantize has behind it, down to its sources. It knows which axes of its
+result are channels and pixels, which those of its sources then are, and its node. Each kind is one
+class of this file with a ``find``; ``cluster_of`` tries them in turn.
+
+    product        Q(MatMul(DQ, DQ))
+    softmax        Q(Softmax(DQ))
+    normalization  Q((x - mean) / √(mean((x - mean)²) + epsilon) * gamma + beta), x = DQ; the RMS
+                   form has no mean, and factor and offset may be missing
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_softmax import QSoftmax
+from vdla.compiler.graph.ops.normalize import QNormalize, Terms
+from vdla.compiler.targets.accelerator.rewrites.form import Form, Order
+
+INT8 = "int8"
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A graph with who makes and who reads each of its tensors."""
+
+    graph: Graph
+    makers: Mapping[str, Node] = field(init=False)
+    uses: Mapping[str, Sequence[Node]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "makers", self.graph.producers())
+        object.__setattr__(self, "uses", self.graph.uses())
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.graph.tensors[name].shape
+
+    def source(self, name: str) -> ops.Dequantize | None:
+        """The Dequantize that makes a tensor of int8 with one scale; None where none does."""
+        maker = self.makers.get(name)
+        if not isinstance(maker, ops.Dequantize) or maker.axis is not None:
+            return None
+        return maker if self.graph.tensors[maker.data].dtype == INT8 else None
+
+    def meets(self, name: str, kind: type[Node], passed: tuple[type[Node], ...]) -> bool:
+        """Whether a node of some kind follows, behind others that work by element."""
+        rest = [name]
+        while rest:
+            for node in self.uses.get(rest.pop(), ()):
+                if isinstance(node, kind):
+                    return True
+                if isinstance(node, passed) or node.ELEMENTWISE:
+                    rest.append(node.output)
+        return False
+
+
+@dataclass(frozen=True)
+class Cluster(ABC):
+    """The float operators that a node quantizes, and what they read."""
+
+    quantize: ops.Quantize
+    sources: tuple[ops.Dequantize, ...]
+
+    @classmethod
+    @abstractmethod
+    def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
+        """The cluster of this kind that a node has behind it; None where there is none."""
+
+    @abstractmethod
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """The axes of the result in each place of its image, given how the sources lie in theirs;
+        None where they had better stay as they are."""
+
+    @abstractmethod
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """The axes of each source in its image, for those of the result."""
+
+    @abstractmethod
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The operator on the sources' images."""
+
+    def constants(self) -> dict[str, Array]:
+        """What its node reads besides, by the names of its fields."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Product(Cluster):
+    """A product of two stacks of matrices, [..., M, K] and [..., K, O]."""
+
+    rank: int
+
+    @classmethod
+    def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
+        """The product that a node quantizes, if both factors are int8 and the stacks alike."""
+        core = around.makers.get(node.data)
+        if not isinstance(core, ops.MatMul):
+            return None
+        a, b = around.source(core.a), around.source(core.b)
+        stacks = {around.shape(name)[:-2] for name in (core.a, core.b)}
+        alone = len(around.uses[core.output]) == 1 and core.output not in around.graph.outputs
+        if a is None or b is None or len(stacks) > 1 or not alone:
+            return None
+        return cls(node, (a, b), len(around.shape(node.output)))
+
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """Columns as channels, or rows where a softmax over columns follows: it works on pixels."""
+        if not any(known):
+            return None
+        *stack, rows, columns = range(self.rank)
+        softmax = around.meets(self.quantize.output, ops.Softmax, PASSED)
+        channels, pixels = (rows, columns) if softmax else (columns, rows)
+        return Order(tuple(stack), (channels,), (pixels,))
+
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """What is summed over lies in both factors' channels."""
+        stack, (rows, columns) = order.batch, (self.rank - 2, self.rank - 1)
+        return Order(stack, (columns,), (rows,)), Order(stack, (rows,), (columns,))
+
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The product of two images."""
+        (a, b), (of_a, of_b), result = self.sources, images, self.quantize
+        if order.channels == (self.rank - 2,):
+            a, b, of_a, of_b = b, a, of_b, of_a
+        scale = np.float32(a.scale[0]) * np.float32(b.scale[0]) / np.float32(result.scale[0])
+        return QMatMul(
+            name=name,
+            output=output,
+            a=of_a,
+            b=of_b,
+            scale=float(scale),
+            a_zp=a.zero_point[0],
+            b_zp=b.zero_point[0],
+            out_zp=result.zero_point[0],
+        )
+
+
+@dataclass(frozen=True)
+class SoftmaxCluster(Cluster):
+    """A softmax along an axis."""
+
+    axis: int
+
+    @classmethod
+    def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
+        """The softmax of int8 that a node quantizes."""
+        core = around.makers.get(node.data)
+        if not isinstance(core, ops.Softmax) or (source := around.source(core.data)) is None:
+            return None
+        return cls(node, (source,), core.axis)
+
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """The axis as pixels; of the others, what were channels or pixels are channels."""
+        order = known[0].order() if known[0] else None
+        if order is None:
+            return None
+        rest = tuple(axis for axis in (*order.channels, *order.pixels) if axis != self.axis)
+        batch = tuple(axis for axis in order.batch if axis != self.axis)
+        return Order(batch, rest, (self.axis,))
+
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """Axes as the result has them."""
+        return (order,)
+
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The softmax over pixels."""
+        return QSoftmax(
+            name=name,
+            output=output,
+            data=images[0],
+            scale=self.sources[0].scale[0],
+            out_scale=self.quantize.scale[0],
+            out_zp=self.quantize.zero_point[0],
+        )
+
+
+@dataclass(frozen=True)
+class Normalization(Cluster):
+    """A normalization along ``axes``, with a factor and an offset for each of their elements."""
+
+    axes: tuple[int, ...]
+    rank: int
+    centered: bool
+    epsilon: float
+    gamma: Array
+    beta: Array
+
+    @classmethod
+    def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
+        """The normalization of int8 that a node quantizes."""
+        match = _Matcher(around)
+        value, beta = match.operand(node.data, "add")
+        value, gamma = match.operand(value, "mul")
+        if (quotient := match.quotient(value)) is None:
+            return None
+        above, under = quotient
+        square, epsilon = match.operand(under, "add")
+        mean = match.mean(square)
+        if mean is None or epsilon is None or epsilon.size > 1:
+            return None
+        if not match.squares(mean.data, above):
+            return None
+        x, axes = match.difference(above) or (above, mean.axes)
+        shape, source = around.shape(x), around.source(x)
+        gamma, beta = _along(gamma, shape, axes, 1.0), _along(beta, shape, axes, 0.0)
+        if axes != mean.axes or source is None or gamma is None or beta is None:
+            return None
+        number = float(epsilon.reshape(-1)[0])
+        return cls(node, (source,), axes, len(shape), x != above, number, gamma, beta)
+
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """What is normalized lies in pixels then, and what was beside it in channels."""
+        order = known[0].order() if known[0] else None
+        batch = order.batch if order else tuple(range(self.rank - 2))
+        batch = tuple(axis for axis in batch if axis not in self.axes)
+        rest = [n for n in range(self.rank) if n not in self.axes and n not in batch]
+        return Order(batch, tuple(rest), self.axes)
+
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """Channels and pixels in each other's place."""
+        return (Order(order.batch, order.pixels, order.channels),)
+
+    def constants(self) -> dict[str, Array]:
+        """Factors and offsets in integers."""
+        return {"factor": self._terms.factor, "offset": self._terms.offset}
+
+    @property
+    def _terms(self) -> Terms:
+        step = self.quantize.scale[0]
+        return Terms.of(self.gamma / step, self.beta / step)
+
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The normalization over channels."""
+        source = self.sources[0]
+        return QNormalize(
+            name=name,
+            output=output,
+            data=images[0],
+            factor=f"{name}.factor",
+            offset=f"{name}.offset",
+            centered=self.centered,
+            epsilon=self.epsilon / source.scale[0] ** 2,
+            shift=self._terms.shift,
+            scale=self._terms.scale,
+            in_zp=source.zero_point[0],
+            out_zp=self.quantize.zero_point[0],
+        )
+
+
+def cluster_of(node: ops.Quantize, around: Neighbours) -> Cluster | None:
+    """What a node quantizes, if it is a cluster and the result int8 with one scale."""
+    if node.axis is not None or around.graph.tensors[node.output].dtype != INT8:
+        return None
+    kinds: tuple[type[Cluster], ...] = (Product, SoftmaxCluster, Normalization)
+    return next((c for kind in kinds if (c := kind.find(node, around)) is not None), None)
+
+
+PASSED = (ops.Dequantize, ops.Quantize, ops.QAdd, ops.QClip, ops.QTable)
+
+
+class _Matcher:
+    """Asks what makes a tensor."""
+
+    def __init__(self, around: Neighbours) -> None:
+        self.around = around
+
+    def binary(self, name: str, *functions: str) -> tuple[str, str] | None:
+        """The operands of a function of two that makes a tensor."""
+        node = self.around.makers.get(name)
+        if isinstance(node, ops.Add) and "add" in functions:
+            return node.a, node.b
+        if isinstance(node, ops.Binary) and node.function in functions:
+            return node.a, node.b
+        return None
+
+    def operand(self, name: str, function: str) -> tuple[str, Array | None]:
+        """What a constant is combined with, and the constant; the tensor itself where none is."""
+        known = self.around.graph.constants
+        for value, constant in _both(self.binary(name, function)):
+            if constant in known:
+                return value, known[constant]
+        return name, None
+
+    def quotient(self, name: str) -> tuple[str, str] | None:
+        """What is divided by a root, and what that is the root of."""
+        if pair := self.binary(name, "div"):
+            under = self.unary(pair[1], "sqrt")
+            return (pair[0], under) if under else None
+        for value, factor in _both(self.binary(name, "mul")):
+            root = self.unary(factor, "reciprocal")
+            if root and (under := self.unary(root, "sqrt")):
+                return value, under
+        return None
+
+    def unary(self, name: str, function: str) -> str | None:
+        """What a function of one has made a tensor of."""
+        node = self.around.makers.get(name)
+        return node.data if isinstance(node, ops.Unary) and node.function == function else None
+
+    def mean(self, name: str) -> ops.Reduce | None:
+        """The mean that a tensor is."""
+        node = self.around.makers.get(name)
+        is_mean = isinstance(node, ops.Reduce) and node.function == "mean" and node.keepdims
+        return node if is_mean and isinstance(node, ops.Reduce) else None
+
+    def squares(self, name: str, of: str) -> bool:
+        """Whether a tensor is the square of another one."""
+        if self.binary(name, "mul") == (of, of):
+            return True
+        base, exponent = self.operand(name, "pow")
+        return base == of and exponent is not None and bool((exponent == 2).all())
+
+    def difference(self, name: str) -> tuple[str, tuple[int, ...]] | None:
+        """What a tensor is above its own mean, and the axes of that."""
+        pair = self.binary(name, "sub")
+        mean = self.mean(pair[1]) if pair else None
+        return (pair[0], mean.axes) if pair and mean and mean.data == pair[0] else None
+
+
+def _both(pair: tuple[str, str] | None) -> list[tuple[str, str]]:
+    """Two operands in both orders."""
+    return [pair, pair[::-1]] if pair else []
+
+
+def _along(value: Array | None, shape: Shape, axes: Sequence[int], empty: float) -> Array | None:
+    """A constant that a tensor is combined with as one value for each element along some axes;
+    None where it varies along others."""
+    sizes = tuple(size if n in axes else 1 for n, size in enumerate(shape))
+    terms = np.asarray(empty if value is None else value, np.float64)
+    if any(a != b for a, b in zip(terms.shape[::-1], sizes[::-1], strict=False) if a != 1):
+        return None
+    return np.broadcast_to(terms, sizes).reshape(-1).copy()
