@@ -72,7 +72,8 @@ class _Rows:
         )
         if moves and self.follow(node, shape):
             return
-        if isinstance(node, ops.Dequantize) and node.data in self.rows and node.axis is None:
+        last = node.output in self.graph.outputs
+        if last and isinstance(node, ops.Dequantize) and node.data in self.rows:
             self.leave(node, replace(node, data=self.rows[node.data]), ops.Reshape)
             return
         if isinstance(node, ops.QDense) and self.dense(node):
@@ -202,7 +203,7 @@ class _Rows:
         maker = self.makers.get(name)
         if name in self.graph.constants:
             self.graph.constants[rows] = self.graph.constants[name].reshape(self.shape(rows))
-        elif isinstance(maker, ops.Quantize) and maker.axis is None:
+        elif isinstance(maker, ops.Quantize) and maker.axis is None and self.early(maker):
             real = self.tensor(f"{rows}.real", self.shape(rows), maker.data)
             self.nodes.append(ops.Reshape(name=real, output=real, data=maker.data))
             self.nodes.append(replace(maker, name=rows, output=rows, data=real))
@@ -210,6 +211,11 @@ class _Rows:
             self.nodes.append(ops.QReshape(name=rows, output=rows, data=name))
         self.rows[name] = rows
         return rows
+
+    def early(self, node: ops.Quantize) -> bool:
+        """Whether a node quantizes an input of the graph, or a part of one."""
+        maker = self.makers.get(node.data)
+        return maker is None or isinstance(maker, ops.Take | ops.Reshape)
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""

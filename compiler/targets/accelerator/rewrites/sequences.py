@@ -16,6 +16,7 @@ from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
@@ -73,6 +74,9 @@ class _Sequences:
         """Keeps a node, or puts one that works on images in its place."""
         if isinstance(node, ops.QReshape | ops.QTranspose):
             self.follow(node)
+            return
+        if isinstance(node, ops.QTakeView):
+            self.nodes.append(self.taken(node))
             return
         order, before = self.order(node), (len(self.nodes), len(self.made))
         moved = self.moved(node, order) if order else None
@@ -136,6 +140,20 @@ class _Sequences:
         if form:
             self.forms[name] = image, form
         self.nodes.append(node)
+
+    def taken(self, node: ops.QTakeView) -> ops.QTakeView:
+        """A node that takes vectors of an image's pixels, where these are what its data are."""
+        name, before = node.data, (len(self.nodes), len(self.made))
+        if name not in self.forms or len(self.shape(name)) != len(ROWS.perm):
+            return node
+        image = self.image(name, ROWS)
+        rows = self.tensor(f"{image}.rows", self.shape(name), name)
+        vectors = QImageAsRows(name=rows, output=rows, data=image)
+        if not self.fits(vectors):
+            self.forget(*before)
+            return node
+        self.nodes.append(vectors)
+        return replace(node, data=rows)
 
     # What computes ----------------------------------------------------------------------------
 
