@@ -52,6 +52,20 @@ class Neighbours:
             return None
         return maker if self.graph.tensors[maker.data].dtype == INT8 else None
 
+    def early(self, node: ops.Quantize) -> bool:
+        """Whether a node quantizes what no integers were before: an input, or a part of one."""
+        rest = [node.data]
+        while rest:
+            maker = self.makers.get(rest.pop())
+            if isinstance(maker, ops.Dequantize):
+                return False
+            rest += maker.inputs if maker is not None else ()
+        return True
+
+    def late(self, node: ops.Dequantize) -> bool:
+        """Whether nothing becomes integers again behind a node."""
+        return not self.meets(node.output, ops.Quantize, (Node,))
+
     def meets(self, name: str, kind: type[Node], passed: tuple[type[Node], ...]) -> bool:
         """Whether a node of some kind follows, behind others that work by element."""
         rest = [name]

@@ -28,6 +28,10 @@ from vdla.isa.config import Config
 BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
+SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
+Moves = tuple[
+    type[ops.QReshape] | type[ops.Reshape], type[ops.QTranspose] | type[ops.Transpose]
+]  # what reshapes and what transposes
 
 
 def sequences_as_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
@@ -77,6 +81,8 @@ class _Sequences:
             return
         if isinstance(node, ops.QTakeView):
             self.nodes.append(self.taken(node))
+            return
+        if isinstance(node, ops.Dequantize) and self.ends(node):
             return
         order, before = self.order(node), (len(self.nodes), len(self.made))
         moved = self.moved(node, order) if order else None
@@ -155,6 +161,18 @@ class _Sequences:
         self.nodes.append(vectors)
         return replace(node, data=rows)
 
+    def ends(self, node: ops.Dequantize) -> bool:
+        """Moves elements behind the last Dequantize, in floats; False where that isn't one."""
+        image, form = self.forms.get(node.data, ("", None))
+        order = form.order() if form else None
+        image_itself = len(self.shape(node.output)) == len(IMAGE.perm)
+        if order is None or node.axis is not None or image_itself or not self.around.late(node):
+            return False
+        real = self.tensor(f"{node.output}.image", self.shape(image), node.output)
+        self.nodes.append(replace(node, data=image, output=real))
+        self.unfold(real, node.output, real, order, (ops.Reshape, ops.Transpose))
+        return True
+
     # What computes ----------------------------------------------------------------------------
 
     def order(self, node: Node) -> Order | None:
@@ -166,7 +184,7 @@ class _Sequences:
         if isinstance(node, ops.QDense):
             rows = node.data in self.rows or (known and known[0].order() == ROWS)
             return ROWS if rows else None
-        order = known[0].order() if known else None
+        order = known[0].order() if known else self.order_of_input(node)
         if order is None or order == IMAGE:
             return None
         if isinstance(node, ops.QConcat):
@@ -189,6 +207,14 @@ class _Sequences:
             assert axis is not None
             return replace(moved, axis=axis)
         return moved
+
+    def order_of_input(self, node: Node) -> Order | None:
+        """The axes of a sequence [1, T, C] in its image, where that is quantized for it."""
+        makers = [self.around.makers.get(name) for name in operands(node)]
+        made = [maker for maker in makers if maker is not None]
+        early = [isinstance(m, ops.Quantize) and self.around.early(m) for m in made]
+        sequence = len(self.shape(node.output)) == len(SEQUENCE.perm)
+        return SEQUENCE if sequence and early and all(early) else None
 
     def order_of_cluster(self, node: ops.Quantize) -> Order | None:
         """The axes of what a cluster of float operators has for a result."""
@@ -234,13 +260,24 @@ class _Sequences:
             array = self.graph.constants[name].transpose(order.perm)
             self.graph.constants[image] = array.reshape(shape).copy()
             return image
-        sizes = tuple(self.shape(name)[axis] for axis in order.perm)
-        turned = self.tensor(f"{image}.turned", sizes, name)
-        self.nodes += [
-            ops.QTranspose(name=turned, output=turned, data=name, perm=order.perm),
-            ops.QReshape(name=image, output=image, data=turned),
-        ]
+        maker = self.around.makers.get(name)
+        if isinstance(maker, ops.Quantize) and self.around.early(maker):
+            real = self.tensor(f"{image}.real", shape, maker.data)
+            self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
+            self.nodes.append(replace(maker, name=image, output=image, data=real))
+        else:
+            self.fold(image, name, order, (ops.QReshape, ops.QTranspose))
         return image
+
+    def fold(self, image: str, data: str, order: Order, moves: Moves) -> None:
+        """Makes an image of a tensor by nodes that move elements."""
+        reshape, transpose = moves
+        sizes = tuple(self.shape(data)[axis] for axis in order.perm)
+        turned = self.tensor(f"{image}.turned", sizes, data)
+        self.nodes += [
+            transpose(name=turned, output=turned, data=data, perm=order.perm),
+            reshape(name=image, output=image, data=turned),
+        ]
 
     def rearranged(self, image: str, form: Form, order: Order) -> str | None:
         """An image of the same tensor with the axes in another order; None where the accelerator
@@ -279,13 +316,17 @@ class _Sequences:
     def leave(self, node: Node, order: Order) -> None:
         """Makes a node's result of its image, for who reads it."""
         image, _ = self.forms[node.output]
-        shape = self.shape(node.output)
+        self.unfold(node.name, node.output, image, order, (ops.QReshape, ops.QTranspose))
+
+    def unfold(self, name: str, output: str, image: str, order: Order, moves: Moves) -> None:
+        """Makes a tensor of an image by nodes that move elements."""
+        shape, (reshape, transpose) = self.shape(output), moves
         turned = tuple(shape[axis] for axis in order.perm)
-        axes = self.tensor(f"{image}.axes", turned, node.output)
+        axes = self.tensor(f"{image}.axes", turned, output)
         perm = tuple(order.perm.index(axis) for axis in range(len(shape)))
         self.nodes += [
-            ops.QReshape(name=axes, output=axes, data=image),
-            ops.QTranspose(name=f"{node.name}.sequence", output=node.output, data=axes, perm=perm),
+            reshape(name=axes, output=axes, data=image),
+            transpose(name=f"{name}.sequence", output=output, data=axes, perm=perm),
         ]
 
 
