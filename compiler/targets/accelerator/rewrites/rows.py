@@ -18,7 +18,7 @@ from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, operands
+from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, convolution, operands
 from vdla.isa.config import Config
 
 SEQUENCE = 3  # dimensions of a sequence: batch, steps, features; or steps, batch, features
@@ -178,13 +178,9 @@ class _Rows:
         shape, rows = self.shape(node.output), self.shape(node.data)
         if len(rows) != 2 or rows[0] == 1 or self.stepwise.isdisjoint((node.data, node.output)):
             return False
-        weight = (*self.shape(node.weight), 1, 1)
         image = self.tensor(f"{node.data}.pixels", (1, rows[1], 1, rows[0]), node.data)
         pixels = self.tensor(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
-        kernel = self.tensor(f"{node.name}.kernel", weight, node.weight)
-        self.graph.constants[kernel] = self.graph.constants[node.weight].reshape(weight)
-        fields = {**node.values(), "data": image, "weight": kernel, "output": pixels}
-        layer = ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
+        layer = convolution(node, self.graph, image, pixels)
         if refusal(layer, self.graph, self.config, self.min_fill) is not None:
             return False
         if image not in {each.output for each in self.nodes}:

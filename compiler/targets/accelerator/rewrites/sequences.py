@@ -200,7 +200,9 @@ class _Sequences:
         shape = image_shape(self.shape(node.output), order)
         output = self.tensor(f"{node.output}.image", shape, node.output)
         if isinstance(node, ops.QDense):
-            return self.convolution(node, names[node.data], output)
+            made = convolution(node, self.graph, names[node.data], output)
+            self.made.append(made.weight)
+            return made
         moved = replace(node.renamed(names), output=output)
         if isinstance(moved, ops.QConcat):
             axis = image_axis(order, moved.axis)
@@ -235,15 +237,6 @@ class _Sequences:
         for name, array in cluster.constants().items():
             self.constant(f"{node.name}.{name}", array)
         return cluster.node(node.name, images, output, order)
-
-    def convolution(self, node: ops.QDense, data: str, output: str) -> Node:
-        """The convolution by one pixel that a dense layer of vectors is."""
-        shape = (*self.shape(node.weight), 1, 1)
-        kernel = self.tensor(f"{node.name}.kernel", shape, node.weight)
-        weight = self.graph.constants[node.weight]
-        self.graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
-        fields = {**node.values(), "data": data, "weight": kernel, "output": output}
-        return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
 
     # Ways there and back ----------------------------------------------------------------------
 
@@ -328,6 +321,16 @@ class _Sequences:
             reshape(name=axes, output=axes, data=image),
             transpose(name=f"{name}.sequence", output=output, data=axes, perm=perm),
         ]
+
+
+def convolution(node: ops.QDense, graph: Graph, data: str, output: str) -> ops.QConv2d:
+    """The convolution by one pixel that a dense layer of vectors is; its weights are added."""
+    kernel, weight = f"{node.name}.kernel", graph.constants[node.weight]
+    graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
+    kind = graph.tensors[node.weight]
+    graph.tensors[kernel] = replace(kind, shape=(*weight.shape, 1, 1))
+    fields = {**node.values(), "data": data, "weight": kernel, "output": output}
+    return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
 
 
 def operands(node: Node) -> list[str]:
