@@ -78,7 +78,7 @@ def assemble(
     beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
     memory = plan_memory(graph, constants, {**shared, **address_views(graph)}, beside)
     linked, programs = _link(linkers, memory, config)
-    for name, program in programs.items():
+    for name, program in programs.items() if dump.folder is not None else ():
         dump.write("stream", name, disassemble(program))
     ends = [_end(program) for program in programs.values()]
     return Module(
