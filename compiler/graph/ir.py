@@ -14,13 +14,14 @@ Grammar::
     TensorType := shape dtype quant? block      block > 0: [N, ceil(C/block), H, W, block]
     quant      := scale zero_point              real = (integer - zero_point) * scale
 
-    Node       := Float | Integer | Boundary | External | Custom    (compiler/graph/ops)
+    Node       := Float | Integer | Recurrent | Boundary | External | Custom    (compiler/graph/ops)
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool
                 | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave
                 | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
-                | QConcatView | QTakeView
+                | QConcatView | QTakeView | QRowsAsImage | QImageAsRows
+    Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense
