@@ -72,14 +72,14 @@ def quantize_recurrent(model: onnx.ModelProto, ranges: Mapping[str, Range]) -> o
         if node.op_type not in OPS or any(node.input[n] not in arrays for n in WEIGHTS):
             nodes.append(node)
             continue
+        name = node.name or next(filter(None, node.output))
         for place in WEIGHTS:
             array = numpy_helper.to_array(arrays[node.input[place]])
-            node.input[place] = _weight(graph, nodes, f"{node.name}.{place}", array)
+            node.input[place] = _weight(graph, nodes, f"{name}.{place}", array)
         maker = makers.get(node.input[0])
         if maker is None or maker.op_type != "DequantizeLinear":
-            data, name = node.input[0], f"{node.name}.data"
-            node.input[0] = name
-            _between(graph, nodes, (data, name), ranges[data])
+            data, node.input[0] = node.input[0], f"{name}.data"
+            _between(graph, nodes, (data, node.input[0]), ranges[data])
         nodes.append(node)
         for place, output in enumerate(node.output[:2]):
             if output:
