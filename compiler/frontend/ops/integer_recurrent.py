@@ -35,6 +35,9 @@ from vdla.compiler.graph.ops.recurrent import (
 MOVES = ("Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Slice", "Gather", "Split")
 RECURRENT = ("LSTM", "GRU")
 BYTES = ("int8", "uint8")
+BYTE_STEPS = 255  # from the least value to the greatest
+LARGEST_SUM = 1 << 16  # in reals; functions are as good as constant from 16 on
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 BETWEEN_LAYERS = Quant(1 / 128, 0)  # of a state that only another layer reads
 PLAIN = {"direction", "hidden_size", "linear_before_reset", "layout", "input_forget"}
 
@@ -147,44 +150,63 @@ def _ratio(unit: float, quant: Quant) -> float:
     return float(np.float32(unit) / np.float32(quant.scale))
 
 
-def integer_layer(view: OnnxNode, make: Maker) -> Side | None:
-    """Adds a recurrent operator's steps in integers; None, and nothing added, where it isn't one
-    that reads and gives quantized tensors, or has settings that only reals do."""
-    quants, parts = (_quants(view), _parts(view)) if _is_plain(view) else (None, None)
-    if quants is None or parts is None:
-        return None
+def integer_layer(view: OnnxNode, make: Maker) -> list[Side]:
+    """Adds a recurrent operator's steps in integers, and gives its directions' results.
+
+    Nothing is added, and none given, where the operator isn't one that reads and gives quantized
+    tensors, or has settings that only reals do.
+    """
+    ways = DIRECTIONS.get(view.text("direction", "forward"), ())
+    quants = _quants(view) if _is_plain(view) else None
+    if quants is None:
+        return []
+    layers = [_weights(view, number) for number in range(len(ways))]
+    parts = [each for each in layers if each is not None and _fits(each, quants)]
+    if len(parts) != len(ways):
+        return []
     steps, batch, size = view.shape(0)
     after = bool(view.integer("linear_before_reset", 0))
-    kept = np.zeros((len(parts[0].bias), 1), bool)
-    kept[2:] = after  # the reset gate acts on this bias of the state, too
-    moved = np.where(kept, 0, parts[1].bias)
-    of_data = parts[0]._replace(bias=parts[0].bias + moved)
-    of_state = parts[1]._replace(bias=parts[1].bias - moved)
     rows = _as_bytes(make, make.reshape(view.operand(0), (steps * batch, size)), quants[0])
-    layer = Steps(make, rows, quants, of_data, of_state, batch, after)
-    backwards = view.text("direction", "forward") == "reverse"
-    return _run(view, layer, range(steps)[:: -1 if backwards else 1])
+    sides = []
+    for number, backwards in enumerate(ways):
+        layer = Steps(make, rows, quants, *_biased(parts[number], after), batch, after)
+        sides.append(_run(view, layer, number, range(steps)[:: -1 if backwards else 1]))
+    return sides
+
+
+def _biased(parts: tuple[Part, Part], after: bool) -> tuple[Part, Part]:
+    """The weights of the data and of the state, with all biases at the data's but one that a reset
+    gate acts on, ``after`` the weights."""
+    of_data, of_state = parts
+    kept = np.zeros((len(of_data.bias), 1), bool)
+    kept[2:] = after
+    moved = np.where(kept, 0, of_state.bias)
+    return (
+        of_data._replace(bias=of_data.bias + moved),
+        of_state._replace(bias=of_state.bias - moved),
+    )
 
 
 def _is_plain(view: OnnxNode) -> bool:
-    """Whether an operator has one direction, all steps, and ONNX's own functions."""
+    """Whether an operator has all steps, and ONNX's own functions."""
     settings = view.attributes.keys() <= PLAIN and view.proto.op_type in RECURRENT
     if not settings or view.integer("layout", 0) or view.integer("input_forget", 0):
         return False
     lengths = view.optional(4)
     known = None if lengths is None else view.draft.known(lengths)
     whole = lengths is None or (known is not None and (known == view.shape(0)[0]).all())
-    one_way = view.text("direction", "forward") in ("forward", "reverse")
-    return bool(whole and one_way and view.optional(7) is None)
+    return bool(whole and view.optional(7) is None)
 
 
-def _run(view: OnnxNode, layer: Steps, order: Sequence[int]) -> Side:
-    """All steps in an order, and their results in reals."""
+def _run(view: OnnxNode, layer: Steps, way: int, order: Sequence[int]) -> Side:
+    """All steps of a direction in an order, and their results in reals."""
     make, quant = layer.make, layer.quants[1]
     shape = layer.batch, layer.of_state.weight.shape[1]
     lstm = view.proto.op_type == "LSTM"
-    first = _initial(view, make, 5, shape)
-    wide = _fixed(make, _initial(view, make, 6, shape), STEP) if lstm else _fixed(make, first, ONE)
+    first = _initial(view, make, 5, way, shape)
+    wide = _fixed(
+        make, _initial(view, make, 6, way, shape) if lstm else first, STEP if lstm else ONE
+    )
     state = _as_bytes(make, first, quant)
     gates = layer.all_steps(0, 4 if lstm else 2)
     fresh = "" if lstm else layer.all_steps(2, 3)
@@ -208,15 +230,15 @@ def _real(make: Maker, data: str, quant: Quant) -> str:
     return make.add(node, "float32")
 
 
-def _initial(view: OnnxNode, make: Maker, index: int, shape: tuple[int, int]) -> str:
-    """The state or the cell before the first step in reals: given, or zeros."""
+def _initial(view: OnnxNode, make: Maker, index: int, way: int, shape: tuple[int, int]) -> str:
+    """A direction's state or cell before its first step in reals: given, or zeros."""
     name = view.optional(index)
     if name is None:
         return make.constant(np.zeros(shape), "float32")
     known = make.value(name)
     if known is None:
-        return make.reshape(name, shape)
-    return make.constant(known.reshape(shape), "float32")
+        return make.reshape(make.along(name, 0, [way]), shape)
+    return make.constant(known[way].reshape(shape), "float32")
 
 
 def _as_bytes(make: Maker, data: str, quant: Quant) -> str:
@@ -243,27 +265,37 @@ def _fixed(make: Maker, data: str, one: int) -> str:
 # What a file says of the numbers ----------------------------------------------------------------
 
 
-def _parts(view: OnnxNode) -> tuple[Part, Part] | None:
-    """Both matrices of weights with their biases; None where they aren't int8."""
+def _weights(view: OnnxNode, way: int) -> tuple[Part, Part] | None:
+    """A direction's matrices of weights with their biases; None where they aren't int8."""
     hidden = view.shape(2)[-1]
     bias = np.zeros(2 * view.shape(1)[1])
     if view.optional(3) is not None:
         known = view.draft.known(view.operand(3))
         if known is None:
             return None
-        bias = known.reshape(-1).astype(np.float64)
+        bias = known[way].astype(np.float64)
     parts = []
     for index, biases in zip((1, 2), np.split(bias, 2), strict=True):
         source = view.draft.dequantized(view.operand(index))
         if source is None or any(source.zero_point) or source.axis not in (None, 1):
             return None
-        weight = view.draft.constants[source.data]
-        if weight.dtype != np.int8 or weight.shape != view.shape(index):
+        whole = view.draft.constants[source.data]
+        if whole.dtype != np.int8 or whole.shape != view.shape(index):
             return None
-        scale = np.broadcast_to(np.array(source.scale), weight.shape[1:2]).reshape(-1, hidden)
-        by_gate = weight.reshape(-1, hidden, weight.shape[-1])
-        parts.append(Part(by_gate, scale, biases.reshape(-1, hidden)))
+        weight = whole[way].reshape(-1, hidden, whole.shape[-1])
+        scale = np.broadcast_to(np.array(source.scale), whole.shape[1:2]).reshape(-1, hidden)
+        parts.append(Part(weight, scale, biases.reshape(-1, hidden)))
     return parts[0], parts[1]
+
+
+def _fits(parts: tuple[Part, Part], quants: tuple[Quant, Quant]) -> bool:
+    """Whether no sum is larger than fixed point holds."""
+    sums = (
+        np.abs(part.weight.astype(np.int64)).sum(2) * part.scale * quant.scale * BYTE_STEPS
+        + np.abs(part.bias)
+        for part, quant in zip(parts, quants, strict=True)
+    )
+    return all(float(each.max()) < LARGEST_SUM for each in sums)
 
 
 def _quants(view: OnnxNode) -> tuple[Quant, Quant] | None:

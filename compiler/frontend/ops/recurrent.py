@@ -9,7 +9,7 @@ from functools import cached_property
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.frontend.ops.integer_recurrent import integer_layer
+from vdla.compiler.frontend.ops.integer_recurrent import DIRECTIONS, integer_layer
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -17,7 +17,6 @@ FUNCTIONS = {
     "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu", "softsign": "softsign",
     "softplus": "softplus",
 }  # fmt: skip
-DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,8 @@ class Layer:
 def _recurrent(view: OnnxNode) -> None:
     view.real_dtype()
     make = Maker(view)
-    if side := integer_layer(view, make):
-        _results(view, make, [side], swapped=False)
+    if sides := integer_layer(view, make):
+        _results(view, make, sides, swapped=False)
     else:
         unroll(view, view.proto.op_type, _layer)
 
