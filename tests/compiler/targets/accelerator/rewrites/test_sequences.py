@@ -14,12 +14,14 @@ from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes, vit
+from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.isa.config import load_config
 from vdla.runtime import Executor
 from vdla.runtime.devices.sim import SimDevice
 
 TINY = load_config("tiny", ["table_bytes=2048"])
+FULL = load_config("tiny", ["table_bytes=2048", "reciprocal_units=2"])
 SIZES = [Sizes(blocks=1, features=32, heads=2, length=5), Sizes(1, 24, 3, 7)]
 
 
@@ -55,6 +57,21 @@ def test_the_accelerator_gives_the_same(transformer):
     assert placed["with_token"]["device"] == "vdla"
     result = Executor(module, SimDevice(TINY)).run({"input": image}).outputs["head"]
     np.testing.assert_array_equal(result, evaluate(graph, {"input": image})["head"])
+
+
+def test_a_block_is_whole(transformer):
+    """With reciprocals nothing between the first and the last integers is left to the host, and a
+    product by the root of the features, whose result has its own scale, is none at all."""
+    graph, image = transformer
+    moved = sequences_as_images(sequences_as_rows(graph, FULL), FULL)
+    assert [kinds(moved).count(op) for op in ("QSoftmax", "QNormalize", "Quantize")] == [1, 3, 1]
+    softmax = kinds(moved).index("QSoftmax")
+    assert kinds(moved)[softmax - 1] == "QMatMul"
+    module = compile_graph(graph, FULL, Options())
+    host = [row["op"] for row in module.metadata["placement"] if row["device"] == "cpu"]
+    assert host == ["Quantize", "Dequantize"]
+    result = Executor(module, SimDevice(FULL)).run({"input": image}).outputs["head"]
+    np.testing.assert_array_equal(result, evaluate(moved, {"input": image})["head"])
 
 
 @pytest.fixture(scope="module")
