@@ -86,31 +86,7 @@ class Alu(Component):
         self.config, self.gemm = config, gemm
         self.has_units = config.reciprocal_units > 0
         self.scales = (AluOp.RQ, AluOp.SCALE) if self.has_units else (AluOp.RQ,)
-        vector = lanes(32, config.block_out)
-        limits = {name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")}
-        super().__init__(
-            {
-                "x": In(vector),
-                "y": In(vector),
-                "op": In(operation_shape(config)),
-                "use_imm": In(1),
-                "imm": In(signed(32)),
-                "weight": In(signed(WEIGHT_BITS)),
-                "y_weight": In(signed(WEIGHT_BITS)),
-                "unweighed": In(1),
-                "late_op": In(operation_shape(config)),
-                "late_use_imm": In(1),
-                "late_imm": In(signed(32)),
-                "late_first": In(1),
-                **({"late_gemm": In(1)} if gemm else {}),
-                **limits,
-                "late_x": In(vector),
-                **({"sums": In(vector), "carry": In(1)} if gemm else {}),
-                "result": Out(vector),
-                **(_table_ports(config) if config.tables else {}),
-                **({"kept_y": Out(vector), "keeps_y": In(1)} if self.has_units else {}),
-            }
-        )
+        super().__init__(_ports(config, gemm=gemm))
 
     def elaborate(self, platform: object) -> Module:
         """What all lanes share; then per lane the multipliers, weighted products and the result."""
@@ -242,10 +218,8 @@ class Alu(Component):
 
     def _weigh(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Signal:
         """What SHR, MUL and WADD have for combine: WADD's product of y and the immediate, if it is
-        WADD, and what came out of the other multiplication. One DSP with its adder.
-
-        That is SCALE's, too, but for its rounding; a wide quotient is shifted by their 16s alone.
-        """
+        WADD, and what came out of the other multiplication, as SCALE's does, too, which is still to
+        be rounded. One DSP with its adder."""
         factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
         product = multiplied(m, factor, self.y_weight, f"weighed_{lane}")
         other = (
@@ -277,7 +251,7 @@ class Alu(Component):
         ]
         drops_total, limited = self.drops_total, requantize.limited(self.low_now, self.high_now)
         if self.has_units:
-            high, low = self._beyond(requantize, total)
+            high, low = _beyond(self.scales_now, requantize, total)
             drops_total |= high | low
             bits = limited.as_unsigned()
             limited = Cat(bits | high.replicate(LIMIT_BITS), bits[-1] | low)
@@ -296,14 +270,40 @@ class Alu(Component):
             limited = Cat(limited[:LIMIT_BITS], between, limited[LIMIT_BITS]).as_signed()
         return Mux(takes_x, x, y | self.compared) | total | limited
 
-    def _beyond(self, requantize: Requantize, total: Value) -> tuple[Value, Value]:
-        """Whether SCALE's result is greater than 32 bits hold, and whether it is less.
 
-        Rounding leads beyond the greatest number, too, and to no number below the least.
-        """
-        rounds_beyond = ~requantize.too_low & total[31] & ~total[32]
-        high = self.scales_now & (requantize.too_high | rounds_beyond)
-        return high, self.scales_now & requantize.too_low
+def _beyond(scales: Value, requantize: Requantize, total: Value) -> tuple[Value, Value]:
+    """Whether SCALE's result is greater than 32 bits hold, and whether it is less.
+
+    Rounding leads beyond the greatest number, too, and to no number below the least.
+    """
+    rounds_beyond = ~requantize.too_low & total[31] & ~total[32]
+    return scales & (requantize.too_high | rounds_beyond), scales & requantize.too_low
+
+
+def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
+    """An ALU's ports; ``gemm``: it is in a pipeline with GEMM."""
+    vector, op = lanes(32, config.block_out), operation_shape(config)
+    return {
+        "x": In(vector),
+        "y": In(vector),
+        "op": In(op),
+        "use_imm": In(1),
+        "imm": In(signed(32)),
+        "weight": In(signed(WEIGHT_BITS)),
+        "y_weight": In(signed(WEIGHT_BITS)),
+        "unweighed": In(1),
+        "late_op": In(op),
+        "late_use_imm": In(1),
+        "late_imm": In(signed(32)),
+        "late_first": In(1),
+        **({"late_gemm": In(1)} if gemm else {}),
+        **{name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")},
+        "late_x": In(vector),
+        **({"sums": In(vector), "carry": In(1)} if gemm else {}),
+        "result": Out(vector),
+        **(_table_ports(config) if config.tables else {}),
+        **({"kept_y": Out(vector), "keeps_y": In(1)} if config.reciprocal_units else {}),
+    }
 
 
 def _table_ports(config: Config) -> dict[str, object]:

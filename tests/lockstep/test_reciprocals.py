@@ -101,8 +101,8 @@ FAULTS = {
     "SCALE isn't rounded": (
         alu, "Alu", "_combine", "carry |= self.scales_now & requantize.up", "pass",
     ),
-    "SCALE wraps where rounding leads beyond": (
-        alu, "Alu", "_beyond", "(requantize.too_high | rounds_beyond)", "requantize.too_high",
+    "SCALE keeps a sum that is too high": (
+        alu, "Alu", "_combine", "drops_total |= high | low", "drops_total |= low",
     ),
     "SCALE has RQ's limits": (
         alu, "Alu", "_control", "self.low_now.eq(0), self.high_now.eq(0)",
