@@ -209,9 +209,9 @@ class _Rows:
         return rows
 
     def early(self, node: ops.Quantize) -> bool:
-        """Whether a node quantizes an input of the graph, or a part of one."""
+        """Whether a node quantizes an input of the graph, a part of one, or what is looked up."""
         maker = self.makers.get(node.data)
-        return maker is None or isinstance(maker, ops.Take | ops.Reshape)
+        return maker is None or isinstance(maker, ops.Take | ops.Reshape | ops.Gather)
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""
