@@ -1,6 +1,6 @@
 """Transformers on the accelerator, and where their cycles go.
 
-    python benchmarks/transformers.py [NAME ...] [-c CONFIG] [--blocks N] [--write docs/transformers.md]
+    python benchmarks/transformers.py [NAME ...] [-c CONFIG] [--blocks N] [--write FILE]
 
 prints for each network the cycles of one input, the share of the array that they are, how many
 operators are left to the host between the first and the last quantization, the cosine with

@@ -18,6 +18,7 @@ from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, convolution, operands
 from vdla.isa.config import Config
 
@@ -61,7 +62,7 @@ class _Rows:
     same: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.makers = self.graph.producers()
+        self.around = Neighbours(self.graph)
         self.stepwise = _stepwise(self.graph)
 
     def visit(self, node: Node) -> None:
@@ -105,7 +106,7 @@ class _Rows:
         if shape[-1:] != before[-1:] or min(len(shape), len(before)) < 2:
             return False
         source = node.data if len(before) == 2 else self.rows.get(node.data)
-        quantized = isinstance(self.makers.get(node.data), ops.Quantize)
+        quantized = isinstance(self.around.makers.get(node.data), ops.Quantize)
         stepwise = prod(before[:-1]) == 1 or node.output in self.stepwise
         if source is None and quantized and stepwise and len(before) == SEQUENCE:
             source = self.of(node.data)
@@ -196,10 +197,10 @@ class _Rows:
         if name in self.rows:
             return self.rows[name]
         rows = self.tensor(f"{name}.rows", vectors(self.shape(name)), name)
-        maker = self.makers.get(name)
+        maker = self.around.makers.get(name)
         if name in self.graph.constants:
             self.graph.constants[rows] = self.graph.constants[name].reshape(self.shape(rows))
-        elif isinstance(maker, ops.Quantize) and maker.axis is None and self.early(maker):
+        elif isinstance(maker, ops.Quantize) and maker.axis is None and self.around.early(maker):
             real = self.tensor(f"{rows}.real", self.shape(rows), maker.data)
             self.nodes.append(ops.Reshape(name=real, output=real, data=maker.data))
             self.nodes.append(replace(maker, name=rows, output=rows, data=real))
@@ -207,11 +208,6 @@ class _Rows:
             self.nodes.append(ops.QReshape(name=rows, output=rows, data=name))
         self.rows[name] = rows
         return rows
-
-    def early(self, node: ops.Quantize) -> bool:
-        """Whether a node quantizes an input of the graph, a part of one, or what is looked up."""
-        maker = self.makers.get(node.data)
-        return maker is None or isinstance(maker, ops.Take | ops.Reshape | ops.Gather)
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""

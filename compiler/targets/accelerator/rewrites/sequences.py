@@ -23,8 +23,9 @@ from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, Neighbours, cluster_of
+from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of
 from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of
+from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.isa.config import Config
 
 BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)

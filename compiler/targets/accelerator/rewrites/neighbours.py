@@ -1,0 +1,58 @@
+"""What stands before and behind the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node, Shape
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A graph with who makes and who reads each of its tensors."""
+
+    graph: Graph
+    makers: Mapping[str, Node] = field(init=False)
+    uses: Mapping[str, Sequence[Node]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "makers", self.graph.producers())
+        object.__setattr__(self, "uses", self.graph.uses())
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.graph.tensors[name].shape
+
+    def source(self, name: str) -> ops.Dequantize | None:
+        """The Dequantize that makes a tensor of int8 with one scale; None where none does."""
+        maker = self.makers.get(name)
+        if not isinstance(maker, ops.Dequantize) or maker.axis is not None:
+            return None
+        return maker if self.graph.tensors[maker.data].dtype == "int8" else None
+
+    def early(self, node: ops.Quantize) -> bool:
+        """Whether a node quantizes what no integers were before: an input, or a part of one."""
+        rest = [node.data]
+        while rest:
+            maker = self.makers.get(rest.pop())
+            if isinstance(maker, ops.Dequantize):
+                return False
+            rest += maker.inputs if maker is not None else ()
+        return True
+
+    def late(self, node: ops.Dequantize) -> bool:
+        """Whether nothing becomes integers again behind a node."""
+        return not self.meets(node.output, ops.Quantize, (Node,))
+
+    def meets(self, name: str, kind: type[Node], passed: tuple[type[Node], ...]) -> bool:
+        """Whether a node of some kind follows, behind others that work by element."""
+        rest = [name]
+        while rest:
+            for node in self.uses.get(rest.pop(), ()):
+                if isinstance(node, kind):
+                    return True
+                if isinstance(node, passed) or node.ELEMENTWISE:
+                    rest.append(node.output)
+        return False
