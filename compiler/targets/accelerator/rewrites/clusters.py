@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -179,6 +180,8 @@ class Normalization(Cluster):
         gamma, beta = _along(gamma, shape, axes, 1.0), _along(beta, shape, axes, 0.0)
         if axes != mean.axes or source is None or gamma is None or beta is None:
             return None
+        if not (np.isfinite(gamma).all() and np.isfinite(beta).all()):
+            return None
         number = float(epsilon.reshape(-1)[0])
         return cls(node, (source,), axes, len(shape), x != above, number, gamma, beta)
 
@@ -198,7 +201,7 @@ class Normalization(Cluster):
         """Factors and offsets in integers."""
         return {"factor": self._terms.factor, "offset": self._terms.offset}
 
-    @property
+    @cached_property
     def _terms(self) -> Terms:
         step = self.quantize.scale[0]
         return Terms.of(self.gamma / step, self.beta / step)

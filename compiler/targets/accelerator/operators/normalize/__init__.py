@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ops.normalize import FINE, Moments, QNormalize
+from vdla.compiler.graph.ops.normalize import FINE, SUM_BITS, Moments, QNormalize
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.cost import (
@@ -84,6 +84,8 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
             maker = graph.producers().get(node.data)
             if type(maker) is not QTransposeImage:
                 return f"{channels} channels don't end with a block of {block}"
+        if not 0 <= Moments(channels).epsilon(node.epsilon) < 1 << SUM_BITS:
+            return f"an epsilon of {node.epsilon:g} squared steps exceeds a sum of squares"
         blocks = ceil_div(channels, block)
         if blocks > min(config.depth("wgt"), config.uop_depth):
             return f"{blocks} blocks of channels exceed the {config.depth('wgt')} tiles of wgt"

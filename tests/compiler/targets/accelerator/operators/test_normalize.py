@@ -24,10 +24,10 @@ def softmax(pixels):
     return node, Graph(("x",), ("y",), (node,), {"x": kind, "y": kind}, {})
 
 
-def normalization(channels):
+def normalization(channels, epsilon=0.1):
     """A graph of one normalization of so many channels."""
     node = QNormalize(
-        name="n", output="y", data="x", factor="f", offset="o", centered=True, epsilon=0.1,
+        name="n", output="y", data="x", factor="f", offset="o", centered=True, epsilon=epsilon,
         shift=0, scale=1.0, in_zp=0, out_zp=0,
     )  # fmt: skip
     terms = {name: np.zeros(channels, np.int32) for name in "fo"}
@@ -47,6 +47,7 @@ def normalization(channels):
         (normalization(100), "paper", FULL, "100 channels don't end with a block of 16"),
         (normalization(4096), "paper", FULL, "256 blocks of channels exceed the 128 tiles of wgt"),
         (normalization(64), "narrow", FULL, "pixels are no tiles of weights where blocks differ"),
+        (normalization(64, 1e9), "paper", FULL, "an epsilon of 1e+09 squared steps exceeds a sum"),
         (softmax(9), "paper", FULL, None),
         (normalization(64), "paper", FULL, None),
     ],

@@ -86,6 +86,13 @@ def test_a_cluster_is_one_operator(form, op):
     np.testing.assert_array_equal(simulated, result)
 
 
+def test_a_factor_that_is_no_number_stays_on_the_host():
+    graph = network("fused")
+    (gamma,) = (name for name in graph.constants if name.endswith("gamma"))
+    graph.constants[gamma] = np.full_like(graph.constants[gamma], np.inf)
+    assert "QNormalize" not in [node.op for node in sequences_as_images(graph, TINY).nodes]
+
+
 def test_without_reciprocals_a_cluster_stays_on_the_host():
     graph, config = network("fused"), load_config("tiny", ["table_bytes=2048"])
     operators = [node.op for node in sequences_as_images(graph, config).nodes]
