@@ -22,7 +22,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
@@ -141,10 +140,6 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
         tiles = self.batch * (self.blocks // tile.blocks) * ceil_div(self.pixels, tile.pixels)
         share = shares(tiles, tiles, tile.vthreads)
         return TileCost(*share, 1, 1, move, 0.0, 0.0, side, 2 * vectors, move, shared=False)
-
-    def nest(self, tile: NormTile, config: Config) -> Nest:
-        """Not supported: normalizations aren't searched for."""
-        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
 
     def _expression(self, config: Config) -> NormTensors:
         lanes = config.block_out

@@ -32,7 +32,6 @@ from vdla.compiler.graph.ops.recurrent import (
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, TAB, Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import CostColumns, TileCost, parts, shares
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
@@ -226,10 +225,6 @@ class Cells(Template[Cellwise, VectorTile]):
         share = shares(tiles, tiles, tile.vthreads)
         loads = sum(self.counts) * size
         return TileCost(*share, 1, 1, loads, 0.0, 0.0, 0.0, stages * tile.vectors, size)
-
-    def nest(self, tile: VectorTile, config: Config) -> Nest:
-        """Not supported: nothing is searched for."""
-        raise NotImplementedError("cells: expected a template that is tuned")
 
     def schedule(self, tile: VectorTile, config: Config) -> Schedule:
         """Tiles the vectors and tensorizes every stage."""

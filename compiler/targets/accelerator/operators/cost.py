@@ -37,6 +37,14 @@ class TilingError(UserError):
     """No tile is legal: not even the smallest fits the buffers."""
 
 
+def no_tile(wanted: str, config: Config) -> TilingError:
+    """The error of buffers that don't hold what is wanted, such as "one tile of a pool"."""
+    depths = ", ".join(f"{name} {config.depth(name)}" for name in ("inp", "wgt", "acc"))
+    return TilingError(
+        f"config {config.name}: expected buffers that hold {wanted}, found {depths} entries"
+    )
+
+
 Count = TypeVar("Count", bound=Size, covariant=True)
 Cycles = TypeVar("Cycles", bound=Size, covariant=True)
 

@@ -11,8 +11,6 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.description import intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import CostColumns
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, Template, Tile
 from vdla.compiler.user import Type, UserOperator, registered
 from vdla.isa.config import Config
@@ -80,11 +78,3 @@ class Custom(Template[ops.Custom, UserTile]):
     def best(self, config: Config, vthreads: int) -> UserTile:
         """The one tile of a user's schedule; no cost is needed to choose it."""
         return UserTile()
-
-    def cost(self, tile: UserTile, config: Config) -> CostColumns:
-        """Not supported: a user's schedule has one tile, so no cost is needed."""
-        raise NotImplementedError(f"{self.operator}: expected a template with several tiles")
-
-    def nest(self, tile: UserTile, config: Config) -> Nest:
-        """Not supported: a user's schedule has one tile, so no nest is needed."""
-        raise NotImplementedError(f"{self.operator}: expected a template with several tiles")

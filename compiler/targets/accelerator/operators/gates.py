@@ -28,12 +28,10 @@ from vdla.compiler.targets.accelerator.operators.cells import vectors_of_row
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
-    CostColumns,
-    TilingError,
+    no_tile,
     parts,
     sizes,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
@@ -166,11 +164,7 @@ class Gates(Template[QGates, GatesTile]):
         """
         tiles = list(self.tiles(config, vthreads))
         if not tiles:
-            raise TilingError(
-                f"config {config.name}: expected buffers that hold one tile of a {self.wanted}, "
-                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
-                f"acc {config.depth('acc')} entries"
-            )
+            raise no_tile(f"one tile of a {self.wanted}", config)
         return min(tiles, key=lambda tile: self.cycles(tile, config))
 
     def cycles(self, tile: GatesTile, config: Config) -> float:
@@ -186,14 +180,6 @@ class Gates(Template[QGates, GatesTile]):
         if tile.vthreads == 1:
             return compute + bus + tiles * latency
         return max(compute, bus) + latency + tiles * STARTUP
-
-    def cost(self, tile: GatesTile, config: Config) -> CostColumns:
-        """Not supported: gates have a model of their own, ``cycles``."""
-        raise NotImplementedError("gates: expected Gates.cycles")
-
-    def nest(self, tile: GatesTile, config: Config) -> Nest:
-        """Not supported: nothing is searched for."""
-        raise NotImplementedError("gates: expected a template that is tuned")
 
 
 # Constants ----------------------------------------------------------------------------------------

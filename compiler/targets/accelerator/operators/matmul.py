@@ -31,12 +31,10 @@ from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, Intrins
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
-    CostColumns,
-    TilingError,
+    no_tile,
     parts,
     sizes,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
@@ -165,20 +163,8 @@ class MatMul(Template[QMatMul, MatMulTile]):
         """
         best = cheapest_tile(self.geometry, config, vthreads)
         if best is None:
-            raise TilingError(
-                f"config {config.name}: expected buffers that hold one tile of a {self.wanted}, "
-                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
-                f"acc {config.depth('acc')} entries"
-            )
+            raise no_tile(f"one tile of a {self.wanted}", config)
         return best
-
-    def cost(self, tile: MatMulTile, config: Config) -> CostColumns:
-        """Not supported: products have a model of their own, ``best``."""
-        raise NotImplementedError("matmul: expected Model.cycles")
-
-    def nest(self, tile: MatMulTile, config: Config) -> Nest:
-        """Not supported: nothing is searched for."""
-        raise NotImplementedError("matmul: expected a template that is tuned")
 
 
 # The model --------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import (
     Array,
     N,
@@ -149,10 +148,6 @@ class Moves(Template[N, MoveTile]):
     @abstractmethod
     def run(self, tile: MoveTile) -> int:
         """Vectors that a STORE writes side by side."""
-
-    def nest(self, tile: MoveTile, config: Config) -> Nest:
-        """Not supported: moves aren't searched for."""
-        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
 
     def schedule(self, tile: MoveTile, config: Config) -> Schedule:
         """Each operand in tiles: loaded, and stored while the next one is loaded."""

@@ -24,7 +24,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
 from vdla.compiler.targets.accelerator.operators.stages import place
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -138,10 +137,6 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         tiles = ceil_div(self.rows, tile.rows)
         share = shares(tiles, tiles, tile.vthreads)
         return TileCost(*share, 1, 1, move, 0.0, 0.0, 0.0, alu, store, shared=False)
-
-    def nest(self, tile: SoftmaxTile, config: Config) -> Nest:
-        """Not supported: a softmax isn't searched for."""
-        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
 
     def expression(self, config: Config) -> SoftmaxTensors:
         """The shares, and all that comes before them."""

@@ -27,8 +27,8 @@ from vdla.compiler.targets import template
 from vdla.compiler.targets.accelerator.operators.cost import (
     CostColumns,
     Places,
-    TilingError,
     cheapest,
+    no_tile,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
@@ -129,13 +129,19 @@ class Template(template.Template[N, Config], Generic[N, T]):
         """The tiles for so many virtual threads that the buffers hold; with ``only``, those of its
         size."""
 
-    @abstractmethod
     def cost(self, tile: T, config: Config) -> CostColumns:
-        """The work of a tile, for the analytic model; its numbers may be columns."""
+        """The work of a tile, for the analytic model; its numbers may be columns.
 
-    @abstractmethod
+        A template whose ``best`` doesn't ask the model has none.
+        """
+        raise NotImplementedError(f"{self.NAME}: expected a template that the analytic model knows")
+
     def nest(self, tile: T, config: Config) -> Nest:
-        """The loops around a tile; its numbers may be columns, with an entry for each of many."""
+        """The loops around a tile; its numbers may be columns, with an entry for each of many.
+
+        A template that isn't ``TUNED`` has none: nothing is searched for.
+        """
+        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
 
     @property
     def wanted(self) -> str:
@@ -160,11 +166,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
         groups = ((self.cost(tile, config), places) for places, tile in alike(tiles))
         result = cheapest(groups, config)
         if result is None:
-            raise TilingError(
-                f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
-                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
-                f"acc {config.depth('acc')} entries"
-            )
+            raise no_tile(f"one tile of {self.wanted}", config)
         return tiles[result]
 
     def is_legal(self, tile: T, config: Config, vthreads: int) -> bool:

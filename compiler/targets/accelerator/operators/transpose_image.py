@@ -20,8 +20,7 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import CostColumns, TilingError
-from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
@@ -106,14 +105,6 @@ class TransposeImage(Template[QTransposeImage, TransposeTile]):
                 "entries"
             )
         return tile
-
-    def cost(self, tile: TransposeTile, config: Config) -> CostColumns:
-        """Not supported: there is one tile."""
-        raise NotImplementedError("transpose: expected a template that is tuned")
-
-    def nest(self, tile: TransposeTile, config: Config) -> Nest:
-        """Not supported: there is one tile."""
-        raise NotImplementedError("transpose: expected a template that is tuned")
 
 
 def _schedule(shape: TransposeImage, tile: TransposeTile, config: Config) -> Schedule:

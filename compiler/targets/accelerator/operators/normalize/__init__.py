@@ -35,7 +35,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     sizes,
     transfer,
 )
-from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.normalize.expression import expression
 from vdla.compiler.targets.accelerator.operators.normalize.schedule import schedule
 from vdla.compiler.targets.accelerator.operators.normalize.space import (
@@ -160,10 +159,6 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
         tiles = self.batch * ceil_div(count, tile.blocks)
         share = shares(tiles, tiles, tile.vthreads)
         return TileCost(*share, 1, 1, load, 0.0, gemm, side, alu, store, shared=False)
-
-    def nest(self, tile: NormalizeTile, config: Config) -> Nest:
-        """Not supported: a normalization isn't searched for."""
-        raise NotImplementedError(f"{self.NAME}: expected a template that is tuned")
 
     def schedule(self, tile: NormalizeTile, config: Config) -> Schedule:
         """Moments for each tile of pixels, channels by portions, every stage tensorized."""

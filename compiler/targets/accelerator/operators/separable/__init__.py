@@ -13,8 +13,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import ANY_RESIDUAL, Residual
-from vdla.compiler.targets.accelerator.operators.cost import CostColumns, TilingError
-from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.cost import no_tile
 from vdla.compiler.targets.accelerator.operators.separable.cost import Model, cheapest_tile
 from vdla.compiler.targets.accelerator.operators.separable.expression import expression
 from vdla.compiler.targets.accelerator.operators.separable.schedule import schedule
@@ -187,25 +186,13 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
         """
         best = cheapest_tile(self.geometry, config, vthreads)
         if best is None:
-            raise TilingError(
-                f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
-                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
-                f"acc {config.depth('acc')} entries"
-            )
+            raise no_tile(f"one tile of {self.wanted}", config)
         return best
 
     @property
     def wanted(self) -> str:
         """With its kernel."""
         return self.named(self.NOUN)
-
-    def cost(self, tile: SeparableTile, config: Config) -> CostColumns:
-        """Not supported: these parts have a model of their own, ``best``."""
-        raise NotImplementedError("depthwise: expected Model.cycles")
-
-    def nest(self, tile: SeparableTile, config: Config) -> Nest:
-        """Not supported: nothing is searched for."""
-        raise NotImplementedError("depthwise: expected a template that is tuned")
 
 
 def _blocks(name: str, graph: Graph, block: int) -> int:
