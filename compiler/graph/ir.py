@@ -17,9 +17,9 @@ Grammar::
     Node       := Float | Integer | Recurrent | Boundary | External | Custom    (compiler/graph/ops)
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
-    Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool
-                | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave
-                | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
+    Integer    := QConv2d | QConv2dAdd | QConv2dTable | QConv2dAddTable | QDense | QAdd | QMinimum
+                | QMaxPool | QAvgPool | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake
+                | QInterleave | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
                 | QConcatView | QTakeView | QRowsAsImage | QImageAsRows
     Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack

@@ -227,8 +227,9 @@ OPERATORS = {
     "average pool": (ops.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
 }  # fmt: skip
 ELSEWHERE = {
-    ops.QConv2d, ops.QConv2dAdd, ops.QSelect, ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary,
-    ops.QConcatView, ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
+    ops.QConv2d, ops.QConv2dAdd, ops.QConv2dTable, ops.QConv2dAddTable, ops.QSelect,
+    ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary, ops.QConcatView,
+    ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
     ops.Interpolate, ops.QInterpolate,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
@@ -269,9 +270,10 @@ def test_quantize_at_ties_and_limits(board):
     groups=st.integers(1, 3),
     zero=st.integers(-128, 127),
     residual=st.booleans(),
+    table=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_convolutions(board, strides, pads, kernel, per_group, groups, zero, residual, seed):
+def test_convolutions(board, strides, pads, kernel, per_group, groups, zero, residual, table, seed):
     out = [(n + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1 for i, n in enumerate((8, 7))]
     assume(min(out) > 0)
     rng = np.random.default_rng(seed)
@@ -286,12 +288,16 @@ def test_convolutions(board, strides, pads, kernel, per_group, groups, zero, res
         "in_zp": zero, "out_zp": 5, "lo": -100, "hi": 101, "scale": scale,
     }  # fmt: skip
     types = {"x": (I8, 2, c, 8, 7), "y": (I8, 2, o, *out)}
-    node = ops.QConv2d(**common)
     if residual:
         types["r"] = types["y"]
-        node = ops.QConv2dAdd(
-            **common, residual="r", add_scales=(0.7, 1.3), res_zp=-4, add_zp=3, add_lo=3
-        )
+        common |= {"residual": "r", "add_scales": (0.7, 1.3), "res_zp": -4, "add_zp": 3}
+        common["add_lo"] = 3
+    if table:
+        common["table"] = "t"
+        constants["t"] = rng.integers(-128, 128, 256).astype(I8)
+    plain = ops.QConv2dAdd if residual else ops.QConv2d
+    looked_up = ops.QConv2dAddTable if residual else ops.QConv2dTable
+    node = (looked_up if table else plain)(**common)
     compare(board, node, alone(node, types, constants), seed=seed)
 
 

@@ -72,18 +72,20 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         "w": rng.integers(-128, 128, (groups * per_out, per_in, *kernel), np.int8),
         "b": rng.integers(-3000, 3000, groups * per_out, np.int32),
     }
-    if not pick((0, 0, 1)):
-        return graph(ops.QConv2d(**node), {"x": shape}, out, constants, rng)
-    added = ops.QConv2dAdd(
-        **node,
-        residual="r",
-        add_scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
-        res_zp=pick(ZEROS),
-        add_zp=pick(ZEROS),
-        add_lo=pick((-128, -5)),
-        add_hi=pick((127, 90)),
-    )
-    return graph(added, {"x": shape, "r": out}, out, constants, rng)
+    residual, table = pick((False, False, True)), pick((False, False, True))
+    inputs = {"x": shape}
+    if residual:
+        inputs["r"] = out
+        node |= {
+            "residual": "r",
+            "add_scales": (pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
+            "res_zp": pick(ZEROS), "add_zp": pick(ZEROS),
+            "add_lo": pick((-128, -5)), "add_hi": pick((127, 90)),
+        }  # fmt: skip
+    if table:
+        node["table"] = "t"
+        constants["t"] = rng.integers(-128, 128, 256, np.int8)
+    return graph(CONVOLUTIONS[residual, table](**node), inputs, out, constants, rng)
 
 
 def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -419,6 +421,10 @@ def weights(factor: int, size: int, rng: np.random.Generator) -> Any:
     return table
 
 
+CONVOLUTIONS: dict[tuple[bool, bool], type[ir.Node]] = {  # with a residual, with a table
+    (False, False): ops.QConv2d, (True, False): ops.QConv2dAdd,
+    (False, True): ops.QConv2dTable, (True, True): ops.QConv2dAddTable,
+}  # fmt: skip
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),

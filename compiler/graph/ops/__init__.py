@@ -13,7 +13,15 @@ from vdla.compiler.graph.ops.batch_norm import BatchNorm, QBatchNorm
 from vdla.compiler.graph.ops.blocks import Pack, Unpack
 from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
-from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd, QSelect, QSelectAdd
+from vdla.compiler.graph.ops.conv2d import (
+    Conv2d,
+    QConv2d,
+    QConv2dAdd,
+    QConv2dAddTable,
+    QConv2dTable,
+    QSelect,
+    QSelectAdd,
+)
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
 from vdla.compiler.graph.ops.foreign import Custom, External, Foreign, Open
@@ -83,6 +91,8 @@ __all__ = [
     "QConcatView",
     "QConv2d",
     "QConv2dAdd",
+    "QConv2dAddTable",
+    "QConv2dTable",
     "QDense",
     "QInterleave",
     "QInterpolate",

@@ -29,6 +29,7 @@ from vdla.compiler.graph.ops.products import (
     quantized_products,
     word_of,
 )
+from vdla.compiler.graph.ops.table import LEAST, check_table
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.te import Tensor
@@ -253,7 +254,7 @@ class QConv2dAdd(QConv2d):
         limits = (self.add_lo, self.add_hi)
         return fixed_point_sum(value, args[3], self.add_scales, zero_points, limits)
 
-    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
+    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
         """The sum of both terms; of any size where the convolution's own rounding is undecided."""
         unclear = in_the_middle(*super().before_rounding(args))
         value = super().evaluate(args, TensorType((), "int8")).astype(np.float64)
@@ -271,6 +272,49 @@ class QConv2dAdd(QConv2d):
             return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
 
         return te.compute(recipe.out_shape, total, "out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LookedUp(QConv2d, operator=False):
+    """What a convolution has that looks its int8 result ``v`` up: ``output = table[v + 128]``."""
+
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("weight", "bias", "table")
+    CLIPS: ClassVar[bool] = False  # the table's results aren't those of the clip
+
+    table: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        check_table(self, shapes[-1])
+        return super().result_shape(shapes[:-1])
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        value = super().evaluate(args[:-1], kind)
+        return np.asarray(args[-1][value.astype(np.int32) - LEAST])
+
+    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
+        """Any size where the value looked up may round either way, and none elsewhere."""
+        unclear = in_the_middle(*super().before_rounding(args[:-1]))
+        return np.full(unclear.shape, 0.25), np.where(unclear, np.inf, 0.0), 1
+
+    def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
+        before, table = super().finished(recipe, value), recipe.read(self.table)
+        return te.compute(
+            recipe.out_shape, lambda *i: table[before[i].astype("int32") - LEAST], "looked_up"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QConv2dTable(_LookedUp):
+    """A :class:`QConv2d` and the :class:`QTable` of its int8 result."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "table")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QConv2dAddTable(_LookedUp, QConv2dAdd):
+    """A :class:`QConv2dAdd` and the :class:`QTable` of its int8 result."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "residual", "table")
 
 
 @dataclass(frozen=True, kw_only=True)

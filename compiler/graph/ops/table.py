@@ -9,12 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
 RESULTS = 256  # of every int8 one
 LEAST = -128  # the value whose result comes first
+
+
+def check_table(node: Node, shape: Shape) -> None:
+    """Raises GraphError where a node's table isn't one of int8's values."""
+    if shape != (RESULTS,):
+        raise node.error(f"a table of shape [{RESULTS}]", list(shape))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +35,7 @@ class QTable(IntegerNode):
     table: str
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        if shapes[1] != (RESULTS,):
-            raise self.error(f"a table of shape [{RESULTS}]", list(shapes[1]))
+        check_table(self, shapes[1])
         return shapes[0]
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

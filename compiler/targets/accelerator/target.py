@@ -37,6 +37,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
     fuse_separable,
     fuses,
 )
+from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
@@ -125,16 +126,20 @@ class Accelerator(Target):
 
     @property
     def fusions(self) -> Sequence[Pass[Layout]]:
-        """Separable convolutions take in their neighbours where the config can and it pays."""
-
-        if not fuses(self.config):
-            return ()
+        """Separable convolutions take in their neighbours where the config can and it pays, and
+        convolutions the functions of their results."""
 
         def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             costs = Costs(self.config, self.vthreads, self.records)
             return fuse_separable(graph, placements, costs)
 
-        return (Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))),)
+        result: list[Pass[Layout]] = []
+        if fuses(self.config):
+            result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
+        if self.config.tables:
+            kinds = frozenset((ops.QConv2dTable, ops.QConv2dAddTable))
+            result.append(Pass("fuse_tables", fuse_tables, adds=kinds))
+        return result
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:

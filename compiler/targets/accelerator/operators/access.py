@@ -98,7 +98,8 @@ Accesses = Mapping[Tensor, tuple[Index, ...]]
 
 
 def accesses(out: Tensor) -> Accesses:
-    """The indices at which ``out`` is written, and those of every placeholder behind it.
+    """The indices at which ``out`` is written, and those of every placeholder behind it, but for
+    tables: where these are read, their data say.
 
     Raises:
         AccessError: an index isn't of the form above, or a placeholder is read at several.
@@ -121,6 +122,8 @@ def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tup
     sources = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
     for load in (load for expr in sources for load in loads(expr)):
         assert isinstance(load.buffer, Tensor)
+        if any(True for index in load.indices for _ in loads(index)):
+            continue
         sizes = zip(load.indices, load.buffer.shape, strict=True)
         yield from _behind(load.buffer, tuple(_index(e, size, places) for e, size in sizes))
 

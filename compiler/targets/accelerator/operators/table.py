@@ -13,9 +13,19 @@ from vdla.compiler.graph.ops.table import LEAST
 from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import Move, MoveTensors, ones, plain
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, elements
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Array,
+    Binding,
+    elements,
+)
 from vdla.compiler.targets.accelerator.operators.unary import Unary
 from vdla.isa.config import TABLE_RESULTS, Config
+
+
+def results(table: str, graph: Graph) -> Array:
+    """A node's table as TAB holds it: in the order of the operand's low 8 bits."""
+    return np.roll(graph.constants[table].astype(np.int16), LEAST)
 
 
 @dataclass(frozen=True)
@@ -41,9 +51,8 @@ class Table(Unary[ops.QTable]):
         return cls(*cls.size(node, graph, config))
 
     def bind(self, node: ops.QTable, graph: Graph, config: Config) -> Binding:
-        """The table in the order of the results' low 8 bits, and a scale of 1 for all lanes."""
-        table = np.roll(graph.constants[node.table].astype(np.int16), LEAST)
-        constants = {"table": table, "scales": ones(config)}
+        """The table, and a scale of 1 for all lanes."""
+        constants = {"table": results(node.table, graph), "scales": ones(config)}
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.conv2d.schedule import expression, schedule
@@ -22,6 +22,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
 from vdla.compiler.targets.accelerator.operators.cost import CostColumns
 from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.table import results
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
@@ -44,7 +45,13 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     NAME = "conv"
     TILE = ConvTile
     NOUN = "convolution"
-    NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense, ops.QSelect, ops.QSelectAdd)
+    NODES: ClassVar[tuple[type[Node], ...]] = (
+        ops.QConv2d,
+        ops.QConv2dAdd,
+        ops.QDense,
+        ops.QSelect,
+        ops.QSelectAdd,
+    )
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,
         "zero": 0,
@@ -112,12 +119,11 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             "weight": pack_weight(weight, getattr(node, "groups", 1), self, config),
             "bias": _per_channel(bias, self, config),
             "scale": _per_channel(words, self, config),
+            **self._behind(node, graph, config),
         }
         tensors = {"data": node.data, "out": node.output}
         if isinstance(node, ops.QConv2dAdd):
             tensors["residual"] = node.residual
-            _, _, k = add_terms(*node.add_scales)
-            constants["out_scale"] = one_scale(2.0**-k, config)
         pixels = self.batch * self.out_height * self.out_width
         n, c = graph.tensors[node.data].shape[:2]
         moved = n * c * self._touched() + weight.size
@@ -138,6 +144,18 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         """With its kernel, and its padding where that is too much."""
         return self.named(self.NOUN)
 
+    @staticmethod
+    def _behind(node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> dict[str, Array]:
+        """Constants of what comes behind the requantization of the sums."""
+        constants = dict[str, Array]()
+        if isinstance(node, ops.QConv2dAdd):
+            _, _, k = add_terms(*node.add_scales)
+            constants["out_scale"] = one_scale(2.0**-k, config)
+        if isinstance(node, ops.QConv2dTable | ops.QConv2dAddTable):
+            constants["table"] = results(node.table, graph)
+            constants["one"] = one_scale(1.0, config)
+        return constants
+
     def schedule(self, tile: ConvTile, config: Config) -> Schedule:
         """Tiled by ``tile``, every stage tensorized."""
         return schedule(expression(self, config), self, tile, config)
@@ -155,6 +173,20 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     def nest(self, tile: ConvTile, config: Config) -> Nest:
         """Tiles that reduce in steps of several parts."""
         return Space(self, config).nest(tile)
+
+
+@dataclass(frozen=True)
+class Conv2dTable(Conv2d):
+    """A convolution whose result is looked up in a table of its 256 values."""
+
+    NAME = "conv_table"
+    NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2dTable, ops.QConv2dAddTable)
+    TABLE: ClassVar[bool] = True
+
+    @classmethod
+    def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
+        """With the function of its result."""
+        return super().placed(node).replace(" on int8", " and function of its result on int8")
 
 
 # From the graph ---------------------------------------------------------------------------------

@@ -14,39 +14,51 @@ from dataclasses import dataclass
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
-from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, Intrinsics, intrinsics
+from vdla.compiler.targets.accelerator.description import (
+    ACC,
+    INP,
+    TAB,
+    WGT,
+    Intrinsics,
+    intrinsics,
+)
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
     ConvSizes,
     ConvTile,
+    Residual,
     kept_copies,
 )
+from vdla.compiler.targets.accelerator.operators.stages import Steps, place
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
-from vdla.isa.config import Config
+from vdla.isa.config import TABLE_RESULTS, Config
 
 
 @dataclass(frozen=True)
 class ConvTensors:
-    """The tensors of a convolution's expression."""
+    """The tensors of a convolution's expression.
+
+    ``scales`` are those of its requantizations, one after another, the first of each channel.
+    ``steps`` stand between sums and result with their instructions, the last one first.
+    """
 
     data: Tensor
     weight: Tensor
     bias: Tensor
-    scale: Tensor
-    out: Tensor
+    scales: list[Tensor]
     padded: Tensor
     acc: Tensor
+    steps: Steps
+    out: Tensor
     residual: Tensor | None = None
-    out_scale: Tensor | None = None
-    wide: Tensor | None = None
-    requantized: Tensor | None = None
-    added: Tensor | None = None
+    table: Tensor | None = None
 
     @property
     def inputs(self) -> list[Tensor]:
         """The placeholders, in the order of the function's parameters."""
-        optional = (self.residual, self.out_scale)
-        return [self.data, self.weight, self.bias, self.scale, *(t for t in optional if t)]
+        scale, *others = self.scales
+        residual, table = ([] if t is None else [t] for t in (self.residual, self.table))
+        return [self.data, self.weight, self.bias, scale, *residual, *others, *table]
 
 
 def expression(shape: ConvSizes, config: Config) -> ConvTensors:
@@ -63,10 +75,6 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
         (g, shape.outputs, so, shape.inputs, si, kh, kw, bo, bi), "int8", "weight"
     )
     bias = te.placeholder((blocks, bo), "int32", "bias")
-    scale = te.placeholder((blocks, bo), "int32", "scale")
-
-    def channel(g: Expr, o: Expr, s: Expr) -> Expr:
-        return (g * shape.outputs + o) * so + s
 
     padded = _pad(data, shape)
     ci, cs = te.reduce_axis((0, shape.inputs), "ci"), te.reduce_axis((0, si), "cs")
@@ -78,56 +86,81 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
         pixel = padded[n, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i]
         tap = weight[g, o, s, ci, cs, ky, kx, l, i]
         product = pixel.astype("int32") * tap.astype("int32")
-        return te.sum(product, axis=[ci, cs, ky, kx, i], init=bias[channel(g, o, s), l])
+        start = bias[_channels(shape, so, g, o, s), l]
+        return te.sum(product, axis=[ci, cs, ky, kx, i], init=start)
 
     acc = te.compute(out_shape, reduce, "acc")
-    if shape.residual is None:
-        out = te.compute(
-            out_shape,
-            lambda n, g, o, y, x, s, l: te.requantize(
-                acc[n, g, o, y, x, s, l],
-                scale[channel(g, o, s), l],
-                shape.zero,
-                shape.low,
-                shape.high,
-            ).astype("int8"),
-            "out",
-        )
-        return ConvTensors(data, weight, bias, scale, out, padded, acc)
+    finish = _Finish(shape, acc, intrinsics(config))
+    if shape.residual is not None:
+        finish.add(shape.residual)
+    if shape.TABLE:
+        finish.look_up()
+    out = te.compute(out_shape, lambda *at: finish.narrowed(at).astype("int8"), "out")
+    between = finish.steps[::-1], out, finish.residual, finish.table
+    return ConvTensors(data, weight, bias, finish.scales, padded, acc, *between)
 
-    r = shape.residual
-    residual = te.placeholder(out_shape, "int8", "residual")
-    out_scale = te.placeholder((1, bo), "int32", "out_scale")
-    # The sum works on centred values, so the convolution's zero point cancels out.
-    requantized = te.compute(
-        out_shape,
-        lambda n, g, o, y, x, s, l: te.requantize(
-            acc[n, g, o, y, x, s, l],
-            scale[channel(g, o, s), l],
-            0,
-            shape.low - shape.zero,
-            shape.high - shape.zero,
-        ),
-        "requantized",
-    )
-    wide = te.compute(
-        out_shape, lambda *at: residual[at].astype("int32") - te.const(r.zero), "wide"
-    )
-    added = te.compute(
-        out_shape,
-        lambda *at: requantized[at] * te.const(r.weight) + wide[at] * te.const(r.imm),
-        "added",
-    )
-    out = te.compute(
-        out_shape,
-        lambda n, g, o, y, x, s, l: te.requantize(
-            added[n, g, o, y, x, s, l], out_scale[0, l], r.out_zero, r.low, r.high
-        ).astype("int8"),
-        "out",
-    )
-    return ConvTensors(
-        data, weight, bias, scale, out, padded, acc, residual, out_scale, wide, requantized, added
-    )
+
+def _channels(shape: ConvSizes, parts: int, g: Expr, o: Expr, s: Expr) -> Expr:
+    """Where the vector of an output's channels stands among those of all channels."""
+    return (g * shape.outputs + o) * parts + s
+
+
+class _Finish:
+    """What a convolution's sums go through, step by step; STORE requantizes what comes last.
+
+    ``limits`` are the zero point and the bounds of the next requantization, by the last of
+    ``scales``.
+    """
+
+    def __init__(self, shape: ConvSizes, acc: Tensor, ins: Intrinsics) -> None:
+        self.shape, self.ins, self.last = shape, ins, acc
+        self.limits = shape.zero, shape.low, shape.high
+        blocks = shape.groups * shape.outputs * acc.shape[-2]
+        self.scales = [te.placeholder((blocks, acc.shape[-1]), "int32", "scale")]
+        self.steps = Steps()
+        self.residual: Tensor | None = None
+        self.table: Tensor | None = None
+
+    def narrowed(self, at: tuple[Expr, ...]) -> Expr:
+        """The requantized element at a place."""
+        _, g, o, _, _, s, l = at
+        first = len(self.scales) == 1
+        row = _channels(self.shape, self.last.shape[-2], g, o, s) if first else te.const(0)
+        return te.requantize(self.last[at], self.scales[-1][row, l], *self.limits)
+
+    def add(self, residual: Residual) -> None:
+        """Adds a residual to centred values, so that the convolution's zero point cancels out."""
+        zero, low, high = self.limits
+        self.limits = 0, low - zero, high - zero
+        own = self._requantize("requantized", "out_scale")
+        size = own.shape
+        self.residual = data = te.placeholder(size, "int8", "residual")
+        wide = te.compute(
+            size, lambda *at: data[at].astype("int32") - te.const(residual.zero), "wide"
+        )
+        terms = te.const(residual.weight), te.const(residual.imm)
+        added = te.compute(size, lambda *at: own[at] * terms[0] + wide[at] * terms[1], "added")
+        self.steps += [(wide, self.ins.load_acc8), (added, self.ins.alu_wadd)]
+        self.last, self.limits = added, (residual.out_zero, residual.low, residual.high)
+
+    def look_up(self) -> None:
+        """Looks the int8 value up."""
+        value = self._requantize("value", "one")
+        self.table = table = te.placeholder((TABLE_RESULTS,), "int16", "table")
+        self.last = te.compute(
+            value.shape,
+            lambda *at: table[value[at] & (TABLE_RESULTS - 1)].astype("int32"),
+            "looked_up",
+        )
+        self.steps.append((self.last, self.ins.alu_table))
+        self.limits = 0, -128, 127
+
+    def _requantize(self, name: str, next_scale: str) -> Tensor:
+        """A step that requantizes; the next requantization has a scale of its own."""
+        result = te.compute(self.last.shape, lambda *at: self.narrowed(at), name)
+        self.steps.append((result, self.ins.alu_rq))
+        self.scales.append(te.placeholder((1, result.shape[-1]), "int32", next_scale))
+        return result
 
 
 def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config) -> Schedule:
@@ -139,13 +172,18 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     s[conv.padded].compute_inline()
     wgt = s.cache_read(conv.weight, WGT, [conv.acc])
     bias = s.cache_read(conv.bias, ACC, [conv.acc])
-    last = conv.out if conv.requantized is None else conv.requantized
-    scale = s.cache_read(conv.scale, ACC, [last])
+    scale, *others = (_held(s, conv, scale, ACC) for scale in conv.scales)
+    if conv.table is not None:
+        table = _held(s, conv, conv.table, TAB)
+        s[table].tensorize(s[table].axis[-1], ins.load_tab)
 
     tiles = _tile_output(s, conv.out, tile)
     if tile.vthreads > 1:
         s[conv.out].bind(tiles.innermost, te.thread_axis("vthread", threads=tile.vthreads))
-    _finish(s, conv, tiles.innermost, ins)
+    for stage, _ in conv.steps:
+        n, g, o, y, x, sub, l = s[stage].axis
+        s[stage].reorder(n, g, o, sub, y, x, l)
+    place(s, conv.steps, conv.out, tiles.innermost)
     s[conv.acc].compute_at(s[conv.out], tiles.innermost)
     if not tile.resident:
         s[bias].compute_at(s[conv.out], tiles.innermost)
@@ -155,7 +193,8 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
     s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins.load_wgt)
     s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
-    s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
+    for each in (scale, *others):
+        s[each].tensorize(s[each].axis[-1], ins.load_acc)
     s[conv.out].tensorize(tiles.lanes, ins.store8)
     return s
 
@@ -183,27 +222,11 @@ def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
     return _Tiles(outer, outer[tile.order[-1]], l)
 
 
-def _finish(s: Schedule, conv: ConvTensors, where: Var, ins: Intrinsics) -> None:
-    """Places the stages between a convolution and its residual sum."""
-    if conv.added is None:
-        return
-    assert conv.wide is not None
-    assert conv.requantized is not None
-    assert conv.out_scale is not None
-    out_scale = s.cache_read(conv.out_scale, ACC, [conv.out])
-    s[out_scale].tensorize(s[out_scale].axis[-1], ins.load_acc)
-    finish = {
-        conv.added: ins.alu_wadd,
-        conv.wide: ins.load_acc8,
-        conv.requantized: ins.alu_rq,
-    }
-    for stage in finish:
-        s[stage].set_scope(ACC)
-    for stage, intrin in finish.items():
-        s[stage].compute_at(s[conv.out], where)
-        n, g, o, y, x, sub, l = s[stage].axis
-        s[stage].reorder(n, g, o, sub, y, x, l)
-        s[stage].tensorize(l, intrin)
+def _held(s: Schedule, conv: ConvTensors, constant: Tensor, scope: str) -> Tensor:
+    """A copy on chip of what the stages behind the sums read."""
+    stages = (conv.out, *(stage for stage, _ in conv.steps))
+    users = [stage for stage in stages if constant in stage.compute_op.inputs]
+    return s.cache_read(constant, scope, users)
 
 
 def _schedule_reduction(

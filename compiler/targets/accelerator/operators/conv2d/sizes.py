@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
@@ -56,8 +57,11 @@ class ConvTile(Tile):
 class ConvSizes(Windowed):
     """``inputs`` and ``outputs`` count channel blocks per group.
 
-    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.
+    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization. With ``TABLE`` the
+    result is looked up in a table.
     """
+
+    TABLE: ClassVar[bool] = False
 
     batch: int
     groups: int
@@ -84,6 +88,11 @@ class ConvSizes(Windowed):
         """
         (kh, kw), (sy, sx) = self.kernel, self.strides
         return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+    @property
+    def alu_steps(self) -> int:
+        """Operations of the ALU on each vector of sums before it is stored."""
+        return 2 * (self.residual is not None) + 2 * self.TABLE
 
 
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:

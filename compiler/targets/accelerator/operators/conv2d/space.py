@@ -92,8 +92,8 @@ class Space:
     def _acc(self, nest: Nest, tile: ConvTile) -> Size:
         """ACC entries of all threads' tiles, biases and scales."""
         e, lanes, in_tile = self.tensors, self.config.block_out, nest.inside("tile")
-        residual = e.residual is not None
-        out = nest.held(e.out, in_tile) * (2 if residual else 1) * tile.vthreads + residual * lanes
+        residual, scales = e.residual is not None, len(e.scales) - 1
+        out = nest.held(e.out, in_tile) * (2 if residual else 1) * tile.vthreads + scales * lanes
         channels = nest.held(e.bias, 0 if tile.resident else in_tile)
         return (out + 2 * channels * (1 if tile.resident else tile.vthreads)) // lanes
 
@@ -119,12 +119,14 @@ class Space:
         if tile.stationary == "wgt":
             count = inputs // tile.inputs * portions
             wgt = Issue("wgt", outer.index(over["o"]) + 1, count, e.weight)
-        channels = [Issue("bias", 0 if tile.resident else in_tile, 1, t) for t in (e.bias, e.scale)]
+        level = 0 if tile.resident else in_tile
+        channels = [Issue("bias", level, 1, t) for t in (e.bias, e.scales[0])]
         gemm, store = Issue("gemm", in_step + 1), Issue("out", in_tile, portions, e.out)
         finish = []
         if e.residual is not None:
             finish.append(Issue("residual", in_tile, tile.outputs, e.residual))
-            finish.append(Issue("alu", in_tile, 2))
+        if self.shape.alu_steps:
+            finish.append(Issue("alu", in_tile, self.shape.alu_steps))
         issues = [inp, wgt, *channels, gemm, *finish, store]
         return Nest(e.out, self.indices, [*outer, step, part], issues)
 
@@ -151,7 +153,8 @@ class Space:
         side = loaded_beside(moved, chain, c) if s.residual else 0.0
         if not tile.resident:
             side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
-        alu = beside_gemm(2 * outs * pixels, chain, c) + STARTUP if s.residual else 0.0
+        work = s.alu_steps * outs * pixels
+        alu = beside_gemm(work, chain, c) + STARTUP if s.alu_steps else 0.0
         return TileCost(
             0,
             nest.trips["tile"],

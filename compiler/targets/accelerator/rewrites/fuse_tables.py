@@ -1,0 +1,41 @@
+"""Functions of a convolution's result are looked up before that is stored.
+
+before: v = QConv2d(x); y = QTable(v, table)         after: y = QConv2dTable(x, table)
+
+What is looked up doesn't go through DRAM, and VECTOR does it while COMPUTE goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.placement import ACCELERATOR, Placement, Placements
+from vdla.compiler.targets.accelerator.operators.conv2d import Conv2dTable
+
+LOOKED_UP: dict[type[Node], type[ops.QConv2dTable] | type[ops.QConv2dAddTable]] = {
+    ops.QConv2d: ops.QConv2dTable,
+    ops.QConv2dAdd: ops.QConv2dAddTable,
+}
+
+
+def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+    """Joins each table to the convolution that alone makes what it reads, both accelerated."""
+    makers, uses, placed = graph.producers(), graph.uses(), dict(placements)
+    joined = dict[str, Node]()
+    taken = set[str]()
+    for node in graph.nodes:
+        if not isinstance(node, ops.QTable):
+            continue
+        maker = makers.get(node.data)
+        if maker is None or type(maker) not in LOOKED_UP:
+            continue
+        alone = len(uses[maker.output]) == 1 and maker.output not in graph.outputs
+        if alone and all(placed[each.name].device == ACCELERATOR for each in (maker, node)):
+            values = maker.values() | {"output": node.output, "table": node.table}
+            joined[node.name] = made = LOOKED_UP[type(maker)](**values)
+            placed[made.name] = Placement(ACCELERATOR, Conv2dTable.placed(made))
+            taken.add(maker.name)
+    nodes = (joined.get(node.name, node) for node in graph.nodes if node.name not in taken)
+    return replace(graph, nodes=tuple(nodes)), placed
