@@ -12,7 +12,11 @@ from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, address_views, align, plan_memory
 from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
-from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
+from vdla.compiler.targets.accelerator.operators.template import (
+    Operator,
+    tensor_names,
+    tile_text,
+)
 from vdla.compiler.targets.accelerator.target import Lowered
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of
@@ -40,6 +44,8 @@ from vdla.isa.program import Program
 from vdla.runtime.kernels import Kernels
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Plan, accelerator_steps
+
+Names = Mapping[str, Mapping[str, str]]  # per node, of its kernel's tensors
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,13 @@ def assemble(
     _write_code(functions, processor, dump)
     network = replace(network, functions=functions)
     steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
-    linkers = _line_up(steps, network, config)
+    kernels = {name: network.lowered[name].kernel.tensors for name in network.operators}
+    names = tensor_names(network.operators, kernels)
+    linkers = _line_up(steps, network, names, config)
     constants = _constants(network, linkers)
     beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
-    memory = plan_memory(graph, constants, {**shared, **address_views(graph)}, beside)
+    views = {**shared, **address_views(graph)}
+    memory = plan_memory(graph, constants, views, beside, _scratch(network, names))
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items() if dump.folder is not None else ():
         dump.write("stream", name, disassemble(program))
@@ -135,14 +144,25 @@ def _write_code(functions: Functions, processor: Processor, dump: Dumper) -> Non
             report("assembly", compile_assembly([function.func], processor))
 
 
-def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
+def _line_up(plan: Plan, network: Network, names: Names, config: Config) -> dict[str, Linker]:
     """Per accelerator program, its operators' instructions in line."""
     linkers: dict[str, Linker] = {}
     for step in accelerator_steps(plan):
         linker = linkers[step.program] = Linker(config)
         for name in step.layers:
-            linker.add(name, network.lowered[name].kernel, network.operators[name].tensors)
+            linker.add(name, network.lowered[name].kernel, names[name])
     return linkers
+
+
+def _scratch(network: Network, names: Names) -> dict[str, dict[str, int]]:
+    """Per node, what its kernel has in DRAM for itself, with its bytes."""
+    result = {}
+    for node, operator in network.operators.items():
+        sizes = network.lowered[node].kernel.tensors
+        own = {names[node][key]: size for key, size in sizes.items() if key not in operator.tensors}
+        if own:
+            result[node] = own
+    return result
 
 
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -20,12 +20,14 @@ SHARED_BYTES = 4096  # of constants that are looked for among those before them
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Byte offsets in the DRAM image: constants from 0 on, then the arena."""
+    """Byte offsets in the DRAM image: constants from 0 on, then the arena, which has activations
+    and ``scratch``, what nodes keep there for themselves."""
 
     offsets: dict[str, int]
     constants: dict[str, int]
     constant_bytes: int
     arena_bytes: int
+    scratch: dict[str, int] = field(default_factory=dict)
 
     @property
     def total_bytes(self) -> int:
@@ -33,8 +35,9 @@ class MemoryPlan:
         return self.constant_bytes + self.arena_bytes
 
     def address(self, name: str) -> int:
-        """The offset of a constant or an activation."""
-        return self.constants[name] if name in self.constants else self.offsets[name]
+        """The offset of a constant, an activation or a node's own tensor."""
+        tables = self.constants, self.offsets, self.scratch
+        return next(table for table in tables if name in table)[name]
 
 
 def align(value: int, to: int = ALIGN) -> int:
@@ -51,8 +54,7 @@ def lifetimes(
     run beside an earlier one: what that reads is kept until they are done.
     """
     end = len(graph.nodes)
-    last = {node.name: i for i, node in enumerate(graph.nodes)}
-    last |= {before: last[after] for after, before in beside.items()}
+    last = _last_nodes(graph, beside)
     spans = dict.fromkeys(graph.inputs, (-1, -1))
     for i, node in enumerate(graph.nodes):
         for name in graph.activations(node):
@@ -62,6 +64,12 @@ def lifetimes(
         if name in spans:
             spans[name] = (spans[name][0], end)
     return spans
+
+
+def _last_nodes(graph: Graph, beside: Mapping[str, str]) -> dict[str, int]:
+    """By node, the last one (by position) that runs beside it: itself, if none does."""
+    last = {node.name: i for i, node in enumerate(graph.nodes)}
+    return last | {before: last[after] for after, before in beside.items()}
 
 
 def address_views(graph: Graph) -> dict[str, View]:
@@ -79,6 +87,7 @@ def plan_memory(
     constants: Mapping[str, Array] | None = None,
     views: Mapping[str, View] = MappingProxyType({}),
     beside: Mapping[str, str] = MappingProxyType({}),
+    scratch: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """An address for every tensor.
 
@@ -89,6 +98,8 @@ def plan_memory(
         views: tensors that are some bytes of another activation, which may be a view itself. A
             tensor with views lives as long as any of them.
         beside: nodes that run beside an earlier one, and which.
+        scratch: the bytes of tensors that only a node's own code reads and writes, by the node's
+            name and theirs.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -111,13 +122,20 @@ def plan_memory(
     for name, (root, _) in places.items():
         (begin, end), (first, last) = spans[root], spans.pop(name)
         spans[root] = (min(begin, first), max(end, last))
-    order = sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n))
-    sizes = [align(max(graph.tensors[name].nbytes, 1)) for name in order]
+    nbytes = {name: graph.tensors[name].nbytes for name in spans}
+    ends = _last_nodes(graph, beside)
+    own = [(i, n.name, scratch[n.name]) for i, n in enumerate(graph.nodes) if n.name in scratch]
+    for begin, node, tensors in own:
+        nbytes |= tensors
+        spans |= dict.fromkeys(tensors, (begin, ends[node]))
+    order = sorted(spans, key=lambda n: (-nbytes[n], spans[n], n))
+    sizes = [align(max(nbytes[name], 1)) for name in order]
     starts = _first_gaps(sizes, [spans[name] for name in order])
     offsets = {name: position + start for name, start in zip(order, starts, strict=True)}
     offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())
+    kept_alone = {name: offsets.pop(name) for _, _, tensors in own for name in tensors}
     arena = max((start + size for start, size in zip(starts, sizes, strict=True)), default=0)
-    return MemoryPlan(offsets, fixed, position, arena)
+    return MemoryPlan(offsets, fixed, position, arena, kept_alone)
 
 
 def _digest(array: Array) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -216,6 +217,26 @@ def test_constants_have_their_own_region():
     assert plan.constant_bytes == 192
     assert plan.address("b") == 64
     assert min(plan.offsets.values()) == 192
+
+
+def test_what_a_node_has_for_itself_shares_the_arena():
+    graph = network()
+    first, *_, last = graph.nodes
+    alone = plan_memory(graph)
+    plan = plan_memory(graph, scratch={first.name: {"a": 70, "b": 8}, last.name: {"c": 100}})
+    assert plan.scratch.keys() == {"a", "b", "c"}
+    assert plan.offsets.keys() == alone.offsets.keys()
+    spans = {**lifetimes(graph), "a": (0, 0), "b": (0, 0), "c": (len(graph.nodes) - 1,) * 2}
+    sizes = {name: graph.tensors[name].nbytes for name in plan.offsets} | {
+        "a": 70,
+        "b": 8,
+        "c": 100,
+    }
+    for one, other in combinations(spans, 2):
+        (begin, end), (start, stop) = spans[one], spans[other]
+        if begin <= stop and start <= end:
+            low, high = sorted((one, other), key=plan.address)
+            assert plan.address(low) + sizes[low] <= plan.address(high)
 
 
 def test_large_constants_of_the_same_bytes_are_stored_once():

@@ -13,7 +13,13 @@ from vdla.compiler.targets.accelerator.codegen.bound import check_length, steps
 from vdla.compiler.targets.accelerator.codegen.fills import repeated_fills
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError, Env, Leaf, find_leaf
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
-from vdla.compiler.targets.accelerator.codegen.pipeline import Mark, is_pipelined, pipelined
+from vdla.compiler.targets.accelerator.codegen.pipeline import (
+    Mark,
+    by_engine,
+    cuts_by_engine,
+    is_pipelined,
+    pipelined,
+)
 from vdla.compiler.targets.accelerator.codegen.select import Site
 from vdla.compiler.targets.accelerator.description.memory import entries
 from vdla.compiler.tir.ir import (
@@ -80,7 +86,7 @@ def _in_dram(func: PrimFunc) -> dict[str, int]:
                 f"{b.name}: expected elements that lie densely, as DMA moves them, found "
                 "storage_align; it is for the CPU"
             )
-    return {b.name: b.size * np.dtype(b.dtype).itemsize for b in buffers}
+    return {b.name: b.copies * b.size * np.dtype(b.dtype).itemsize for b in buffers}
 
 
 def _not_an_instruction(stmt: Stmt) -> str:
@@ -122,7 +128,7 @@ class _Generator:
         elif isinstance(stmt, For) and is_pipelined(stmt):
             for i in range(stmt.extent):
                 yield Mark.BEGIN
-                yield from self._walk_parts(stmt.body, {**env, stmt.var: i})
+                yield from self._walk_step(stmt, {**env, stmt.var: i})
                 yield Mark.END
         elif isinstance(stmt, For):
             for i in range(stmt.extent):
@@ -135,6 +141,12 @@ class _Generator:
             yield from self.walk(stmt.body, env)
         else:
             raise CodegenError(_not_an_instruction(stmt))
+
+    def _walk_step(self, loop: For, env: Env) -> Iterator[Op | Mark]:
+        """One step of a pipelined loop, cut into its parts."""
+        if cuts_by_engine(loop):
+            return by_engine(self.walk(loop.body, env), self.config)
+        return self._walk_parts(loop.body, env)
 
     def _walk_parts(self, stmt: Stmt, env: Env) -> Iterator[Op | Mark]:
         """One step of a pipelined loop, cut behind each statement that stores."""
@@ -175,10 +187,10 @@ class _Generator:
 
     def _next_copy(self, buffer: Buffer) -> None:
         """Moves a buffer to its next copy; they take turns, one each time the Alloc is reached."""
-        if buffer not in self.first:
-            return  # in DRAM
         copy = self.reached[buffer] % buffer.copies
-        self.bases[buffer] = self.first[buffer] + copy * entries(buffer, self.config)
+        in_dram = buffer not in self.first
+        size = buffer.size if in_dram else entries(buffer, self.config)
+        self.bases[buffer] = self.first.get(buffer, 0) + copy * size
         self.reached[buffer] += 1
 
     def _leaf(self, stmt: Stmt) -> Leaf | None:

@@ -7,6 +7,10 @@ the parts of other steps come between:
     step by step   a0 b0 c0 · a1 b1 c1 · a2 b2 c2 · …
     pipelined      a0 · a1 b0 · a2 b1 c0 · a3 b2 c1 · …
 
+Noted as a pipeline ``by engine``, its steps have a part wherever another engine goes on: the sums
+of a GEMM, what the ALU makes of them, the STORE. Each engine then has a step of its own at a time,
+and waits for none that another one has just begun. LOADs go with what comes behind them.
+
 Steps follow one another across the loops outside as well: what stands between two of them goes with
 the last part of the one before, up to its last STORE, or with the first part of the one behind. So
 the next tile begins while the one before ends. The buffers that a part leaves to the next have two
@@ -15,7 +19,6 @@ copies (``double_buffer``).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,9 +27,12 @@ from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.order import conflict
 from vdla.compiler.tir.ir import For
-from vdla.isa.instructions import Store
+from vdla.isa.config import Config
+from vdla.isa.instructions import Load, Store
+from vdla.isa.ring import Engine, ring_of
 
 PIPELINE = "pipeline"  # a note on a loop
+BY_ENGINE = "by engine"  # its value where parts also end where another engine goes on
 
 
 class Mark(Enum):
@@ -40,6 +46,28 @@ class Mark(Enum):
 def is_pipelined(loop: For) -> bool:
     """Whether a loop is noted as a pipeline."""
     return PIPELINE in dict(loop.annotations)
+
+
+def cuts_by_engine(loop: For) -> bool:
+    """Whether parts of a pipelined loop's steps also end where another engine goes on."""
+    return dict(loop.annotations).get(PIPELINE) == BY_ENGINE
+
+
+def by_engine(stream: Iterable[Op | Mark], config: Config) -> Iterator[Op | Mark]:
+    """The instructions of one step, cut wherever another engine goes on."""
+    ring, loads = ring_of(config), list[Op | Mark]()
+    last: Engine | None = None
+    for each in stream:
+        if not isinstance(each, Op) or isinstance(each.instruction, Load):
+            loads.append(each)
+            continue
+        engine = ring.engine_of(each.instruction)
+        if last is not None and engine != last:
+            yield Mark.CUT
+        yield from loads
+        yield each
+        loads, last = [], engine
+    yield from loads
 
 
 @dataclass
@@ -99,10 +127,12 @@ def _divided(ops: list[Op]) -> tuple[list[Op], list[Op]]:
 
 def _check(steps: list[_Step]) -> None:
     """Raises where a part needs what runs before it only now."""
-    for before, after in itertools.pairwise(steps):
-        for late in range(1, len(before.parts)):
-            for early in range(late):
-                _check_parts(before.parts[late], after.parts[early])
+    depth = max((len(step.parts) for step in steps), default=1)
+    for number, before in enumerate(steps):
+        for apart, after in enumerate(steps[number + 1 : number + depth], 1):
+            for late in range(apart, len(before.parts)):
+                for early in after.parts[: late - apart + 1]:
+                    _check_parts(before.parts[late], early)
 
 
 def _check_parts(late: list[Op], early: list[Op]) -> None:
@@ -111,5 +141,5 @@ def _check_parts(late: list[Op], early: list[Op]) -> None:
             if conflict(a, b):
                 raise CodegenError(
                     f"{b.name}: expected buffers with a copy for each of two steps, since {a.name} "
-                    "of the step before runs later; double_buffer what a step leaves to its end"
+                    "of a step before runs later; double_buffer what a step leaves to its end"
                 )

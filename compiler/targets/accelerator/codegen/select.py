@@ -95,7 +95,7 @@ class Site:
         first = {}
         for name, lanes, buffer in self.operands:
             if buffer.scope not in BUFFER_OF_SCOPE:
-                first[name] = _value(self.offsets[name], env)
+                first[name] = _value(self.offsets[name], env) + bases.get(buffer, 0)
                 continue
             entry, rest = divmod(_value(self.offsets[name], env), lanes)
             if rest:

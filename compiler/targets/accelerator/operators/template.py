@@ -13,7 +13,7 @@ whoever places, compiles or tunes asks here, and knows no operator by name.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from math import prod
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -210,6 +210,18 @@ class Operator:
     constants: Mapping[str, Array]
     macs: int
     dram_bytes: int
+
+    def names(self, tensors: Iterable[str]) -> dict[str, str]:
+        """The graph's names of a kernel's tensors; what only the kernel has in DRAM, between its
+        instructions, gets one of its own: ``NODE%STAGE``."""
+        return {name: self.tensors.get(name, f"{self.node.name}%{name}") for name in tensors}
+
+
+def tensor_names(
+    operators: Mapping[str, Operator], tensors: Mapping[str, Iterable[str]]
+) -> dict[str, dict[str, str]]:
+    """The graph's names of the ``tensors`` of each operator's kernel, by node and by their own."""
+    return {node: operator.names(tensors[node]) for node, operator in operators.items()}
 
 
 def template_of(node: Node, graph: Graph, config: Config) -> AnyTemplate:

@@ -8,8 +8,9 @@ import pytest
 
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
-from vdla.compiler.targets.accelerator.codegen.pipeline import Mark, pipelined
-from vdla.isa.instructions import Gemm, Store
+from vdla.compiler.targets.accelerator.codegen.pipeline import Mark, by_engine, pipelined
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, Gemm, Load, Store
 
 
 def op(name, kind=Gemm, writes=None, reads=None):
@@ -72,7 +73,36 @@ def test_a_buffer_of_one_copy_is_refused():
         return [Mark.BEGIN, parts[0], Mark.CUT, parts[1], Mark.CUT, Mark.END]
 
     with pytest.raises(CodegenError, match=(
-        r"^a1: expected buffers with a copy for each of two steps, since b0 of the step before "
+        r"^a1: expected buffers with a copy for each of two steps, since b0 of a step before "
         "runs later; double_buffer what a step leaves to its end$"
     )):  # fmt: skip
         list(pipelined([*one(0), *one(1)]))
+
+
+def test_copies_of_two_steps_are_too_few_where_parts_lie_three_apart():
+    """Part 2 of a step runs behind part 0 of the one after the next, which has its copy."""
+
+    def one(number):
+        parts = (
+            op(f"a{number}", writes=number % 2),
+            op(f"b{number}"),
+            op(f"c{number}", reads=number % 2),
+        )
+        cut = chain.from_iterable((each, Mark.CUT) for each in parts)
+        return [Mark.BEGIN, *cut, Mark.END]
+
+    with pytest.raises(CodegenError, match=r"^a2: expected .* since c0 of a step"):
+        list(pipelined([*one(0), *one(1), *one(2)]))
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [([], "l m g a | s | m g"), (["vector_engine=1"], "l m g | a | s | m g")],
+    ids=["three", "four engines"],
+)
+def test_parts_end_where_another_engine_goes_on(options, parts):
+    """ALU is an engine by itself where the config has one; LOADs go with what comes behind."""
+    kinds = {"l": Load, "m": Load, "g": Gemm, "a": Alu, "s": Store}
+    ops = [op(name, kinds[name]) for name in parts.replace("| ", "").split()]
+    cut = by_engine(ops, load_config("tiny", options))
+    assert " ".join("|" if each is Mark.CUT else each.name for each in cut) == parts
