@@ -236,6 +236,11 @@ class Node:
         such operator."""
         return None
 
+    def with_table(self, look_up: Node) -> Node | None:
+        """This operator and the table of its result as one, bit for bit; None where there is no
+        such operator."""
+        return None
+
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         """How many operations it takes, a multiplication and an addition being two; one for each
         element that it writes unless it says otherwise."""

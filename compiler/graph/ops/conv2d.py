@@ -29,7 +29,7 @@ from vdla.compiler.graph.ops.products import (
     quantized_products,
     word_of,
 )
-from vdla.compiler.graph.ops.table import LEAST, check_table
+from vdla.compiler.graph.ops.table import LEAST, QTable, check_table
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.te import Tensor
@@ -216,6 +216,16 @@ class QConv2d(QProducts, AnyConv2d):
             add_hi=addition.hi,
             **values,
         )
+
+    def with_table(self, look_up: Node) -> Node | None:
+        """A :class:`QConv2dTable` or, with a residual, a :class:`QConv2dAddTable`."""
+        kinds: dict[type[QConv2d], type[_LookedUp]] = {
+            QConv2d: QConv2dTable, QConv2dAdd: QConv2dAddTable,
+        }  # fmt: skip
+        if type(self) not in kinds or not isinstance(look_up, QTable):
+            return None
+        values = self.values() | {"output": look_up.output, "table": look_up.table}
+        return kinds[type(self)](**values)
 
     def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
         """The node's result from the convolution's int8 value at an element, as the result lies."""

@@ -12,12 +12,7 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
-from vdla.compiler.targets.accelerator.operators.conv2d import Conv2dTable
-
-LOOKED_UP: dict[type[Node], type[ops.QConv2dTable] | type[ops.QConv2dAddTable]] = {
-    ops.QConv2d: ops.QConv2dTable,
-    ops.QConv2dAdd: ops.QConv2dAddTable,
-}
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE
 
 
 def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
@@ -29,13 +24,13 @@ def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements
         if not isinstance(node, ops.QTable):
             continue
         maker = makers.get(node.data)
-        if maker is None or type(maker) not in LOOKED_UP:
+        made = maker.with_table(node) if maker is not None else None
+        if maker is None or made is None:
             continue
         alone = len(uses[maker.output]) == 1 and maker.output not in graph.outputs
         if alone and all(placed[each.name].device == ACCELERATOR for each in (maker, node)):
-            values = maker.values() | {"output": node.output, "table": node.table}
-            joined[node.name] = made = LOOKED_UP[type(maker)](**values)
-            placed[made.name] = Placement(ACCELERATOR, Conv2dTable.placed(made))
+            joined[node.name] = made
+            placed[made.name] = Placement(ACCELERATOR, BY_NODE[type(made)].placed(made))
             taken.add(maker.name)
     nodes = (joined.get(node.name, node) for node in graph.nodes if node.name not in taken)
     return replace(graph, nodes=tuple(nodes)), placed

@@ -95,7 +95,11 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
         finish.add(shape.residual)
     if shape.TABLE:
         finish.look_up()
-    out = te.compute(out_shape, lambda *at: finish.narrowed(at).astype("int8"), "out")
+
+    def result(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
+        return finish.narrowed((n, g, o, y, x, s, l)).astype("int8")
+
+    out = te.compute(out_shape, result, "out")
     between = finish.steps[::-1], out, finish.residual, finish.table
     return ConvTensors(data, weight, bias, finish.scales, padded, acc, *between)
 
