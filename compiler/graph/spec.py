@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, IntegerNode, Node
+from vdla.compiler.graph.ops.attention import QAttention
 
 F = TypeVar("F", bound=Callable[..., Any])
 Kinds = frozenset[type[Node]]
@@ -21,7 +22,7 @@ Kinds = frozenset[type[Node]]
 _INTEGER = (kind for kind in BY_OP.values() if issubclass(kind, IntegerNode))
 INTEGER: Kinds = frozenset(_INTEGER) - {ops.QReshape, ops.Im2col}
 LAYOUT: Kinds = frozenset((ops.Pack, ops.Unpack))
-MADE: Kinds = INTEGER | LAYOUT | {ops.FlipSign, ops.Im2col, ops.Fused}
+MADE: Kinds = INTEGER | LAYOUT | {ops.FlipSign, ops.Im2col, ops.Fused, QAttention}
 
 
 @dataclass(frozen=True)

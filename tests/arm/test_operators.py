@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.maximum import QMaximum
@@ -227,7 +228,7 @@ OPERATORS = {
     "average pool": (ops.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
 }  # fmt: skip
 ELSEWHERE = {
-    ops.QConv2d, ops.QConv2dAdd, ops.QConv2dTable, ops.QConv2dAddTable, ops.QSelect,
+    ops.QConv2d, ops.QConv2dAdd, ops.QConv2dTable, ops.QConv2dAddTable, QAttention, ops.QSelect,
     ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary, ops.QConcatView,
     ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
     ops.Interpolate, ops.QInterpolate,

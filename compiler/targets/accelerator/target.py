@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.spec import LAYOUT, Pass
@@ -31,6 +32,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
+from vdla.compiler.targets.accelerator.rewrites.fuse_attention import fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
     Costs,
@@ -136,6 +138,12 @@ class Accelerator(Target):
         result: list[Pass[Layout]] = []
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
+        if self.config.reciprocal_units and self.config.forwarding:
+
+            def attended(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+                return fuse_attention(graph, placements, self.config)
+
+            result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
         if self.config.tables:
             kinds = frozenset((ops.QConv2dTable, ops.QConv2dAddTable))
             result.append(Pass("fuse_tables", fuse_tables, adds=kinds))

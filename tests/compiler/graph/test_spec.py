@@ -11,6 +11,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import GraphError, TensorType
+from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import MADE, Pass, Spec, spec_of, unfused
 
@@ -29,7 +30,7 @@ def test_what_a_pass_adds_may_exist_from_it_on():
         spec = spec.after(each)
         assert each.adds <= spec.made
     assert spec.name == "join_external"
-    assert spec.made == MADE - {ops.Pack, ops.Unpack, ops.Im2col, ops.Fused}
+    assert spec.made == MADE - {ops.Pack, ops.Unpack, ops.Im2col, ops.Fused, QAttention}
 
 
 def test_a_pass_that_leaves_what_it_may_not_is_named():

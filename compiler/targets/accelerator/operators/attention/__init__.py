@@ -1,0 +1,138 @@
+"""Attention as one operator: scores, softmax, and what the shares take of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ops.attention import QAttention
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.attention.expression import expression
+from vdla.compiler.targets.accelerator.operators.attention.schedule import schedule
+from vdla.compiler.targets.accelerator.operators.attention.sizes import (
+    AttentionSizes,
+    AttentionTile,
+)
+from vdla.compiler.targets.accelerator.operators.cost import no_tile
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Array,
+    Binding,
+    Template,
+    elements,
+    no_reciprocals,
+    one_scale,
+    unlike_blocks,
+)
+from vdla.isa.config import Config
+
+__all__ = ["Attention"]
+
+
+@dataclass(frozen=True)
+class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
+    """See ``AttentionSizes``."""
+
+    NAME = "attention"
+    TILE = AttentionTile
+    NOUN = "attention"
+    NODES = (QAttention,)
+    TUNED = False
+    NUMBERS: ClassVar[Mapping[str, object]] = {
+        "scored": (0, 0, 0), "factor": 0, "shift": 0, "shared": (0, 0, 0), "mixed": (0, 0, 0),
+    }  # fmt: skip
+
+    @classmethod
+    def refusal(
+        cls, node: QAttention, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
+        """A config may lack what its parts need, the way to INP, or room for a block of queries."""
+        if lack := unlike_blocks(config) or no_reciprocals(config):
+            return lack
+        if not config.tables:
+            return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
+        if not config.forwarding:
+            return f"config {config.name} has no STORE to INP (forwarding = 0)"
+        template = cls.of(node, graph, config)
+        if not any(template.tiles(config, 1)):
+            return f"the buffers don't hold {template.wanted}"
+        return None
+
+    @classmethod
+    def of(cls, node: QAttention, graph: Graph, config: Config) -> Attention:
+        """The template of a node, with the numbers of its parts."""
+        scores, shares, mixed = node.scores, node.shares, node.mixed
+        heads, channels, _, keys = graph.tensors[scores.a].shape
+        return cls(
+            heads=heads,
+            channels=channels,
+            keys=keys,
+            queries=graph.tensors[scores.b].shape[3],
+            values=graph.tensors[mixed.b].shape[3],
+            key_zero=scores.a_zp,
+            query_zero=scores.b_zp,
+            share_zero=mixed.a_zp,
+            value_zero=mixed.b_zp,
+            scored=(scores.out_zp, scores.lo, scores.hi),
+            factor=shares.factor(keys),
+            shift=shares.shift(keys),
+            shared=(shares.out_zp, shares.lo, shares.hi),
+            mixed=(mixed.out_zp, mixed.lo, mixed.hi),
+        )
+
+    def bind(self, node: QAttention, graph: Graph, config: Config) -> Binding:
+        """Exponentials, unit vectors, which keys there are, one scale for all lanes, and ones."""
+        scores, mixed, lanes = node.scores, node.mixed, config.channel_block
+        _, blocks, _, _ = self.blocks(lanes)
+        known = np.repeat(one_scale(1.0, config), blocks, axis=0)
+        known.reshape(-1)[self.keys :] = 0
+        constants: dict[str, Array] = {
+            "table": node.shares.table,
+            "units": np.eye(lanes, dtype=np.int8),
+            "known": known,
+            "scale": one_scale(scores.scale, config),
+            "out_scale": one_scale(mixed.scale, config),
+        }
+        if self.query_zero or self.value_zero:
+            constants["ones"] = np.ones((1, lanes, lanes), np.int8)
+        if self.key_zero or self.share_zero:
+            constants["one"] = np.ones((1, lanes), np.int8)
+        tensors = {"keys": scores.a, "queries": scores.b, "values": mixed.b, "out": node.output}
+        moved = sum(elements(graph, name) for name in tensors.values())
+        pairs = self.heads * self.keys * self.queries
+        return Binding(tensors, constants, pairs * (self.channels + self.values), moved)
+
+    @property
+    def wanted(self) -> str:
+        """With how many keys there are."""
+        return f"attention of a block of queries to {self.keys} keys of {self.channels} channels"
+
+    def schedule(self, tile: AttentionTile, config: Config) -> Schedule:
+        """One schedule over all parts."""
+        return schedule(expression(self, config), tile, config)
+
+    def tiles(
+        self, config: Config, vthreads: int, only: AttentionTile | None = None
+    ) -> Iterator[AttentionTile]:
+        """Of two heads' keys, or of one's, where the buffers have room for them."""
+        threads = min(vthreads, 2)
+        taken = self.heads_at_a_time(config.channel_block) if threads > 1 else 1
+        for kept in (2, 1) if threads > 1 and self.heads > 1 else (1,):
+            tile = AttentionTile(kept, taken, threads)
+            if self.fits(tile, config) and only in (None, tile):
+                yield tile
+
+    def best(self, config: Config, vthreads: int) -> AttentionTile:
+        """The first tile.
+
+        Raises:
+            TilingError: the buffers hold none.
+        """
+        tile = next(self.tiles(config, vthreads), None)
+        if tile is None:
+            raise no_tile(self.wanted, config)
+        return tile
