@@ -126,7 +126,7 @@ def stream(micro_ops, option="table_bytes=512"):
 @pytest.mark.parametrize("op", [*AluOp, None], ids=lambda op: op.name if op is not None else "GEMM")
 def test_operation(op):
     random = Random(1)
-    micro_ops = [micro_op(random, op) for _ in range(500)]
+    micro_ops = [micro_op(random, op) for _ in range(200)]
     for option, known in OPERATIONS.items():
         if op is None or op in known:
             assert stream(micro_ops, option) == [expected(u) for u in micro_ops], option
@@ -135,7 +135,7 @@ def test_operation(op):
 @pytest.mark.parametrize("option", OPERATIONS)
 def test_operations_in_turn(option):
     random, ops = Random(2), [*OPERATIONS[option], None]
-    micro_ops = [micro_op(random, random.choice(ops)) for _ in range(2000)]
+    micro_ops = [micro_op(random, random.choice(ops)) for _ in range(1000)]
     assert stream(micro_ops, option) == [expected(u) for u in micro_ops]
 
 

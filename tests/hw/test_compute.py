@@ -348,7 +348,7 @@ def assert_same(seen, wanted, instructions):
         assert seen.causes[wanted.finish[-1] + 1 :] == [None] * (PATIENCE - 1)
 
 
-SOME, MANY = range(4), range(4, 40)  # seeds of random streams
+SOME, MANY = range(2), range(2, 40)  # seeds of random streams
 
 
 @pytest.mark.parametrize("seeds", [SOME, pytest.param(MANY, marks=pytest.mark.long)], ids=str)
@@ -375,7 +375,7 @@ def test_random_streams_of_one_kind(config, engine):
     harness, met = Harness(config, engine), set()
 
     async def test(ctx):
-        for seed in SOME:
+        for seed in range(3):
             draw = Draw(config, seed)
             stream, contents = draw.stream(24, engine), draw.contents()
             seen = await harness.program(ctx, stream, contents)
@@ -415,7 +415,7 @@ def test_random_streams_that_leave_their_buffers(config, seeds):
     harness, faults = Harness(config), set()
 
     async def test(ctx):
-        for seed in range(200, 200 + 3 * len(seeds)):
+        for seed in range(200, 200 + 6 * len(seeds)):
             draw = Draw(config, seed)
             stream, contents = draw.stream(6), draw.contents()
             draw.spoil(stream)

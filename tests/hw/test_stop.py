@@ -186,7 +186,7 @@ def test_a_reset_at_any_time(steady):
 
     async def test(board):
         before = await board.run_whole()
-        for cycles in range(3, 330, 43):
+        for cycles in range(3, 330, 70):
             await board.start(PROGRAM)
             for _ in range(cycles):
                 await board.tick()
@@ -225,11 +225,14 @@ FAULTS = {
 }
 
 
-def test_a_fault_and_what_follows():
+@pytest.mark.parametrize("names", [
+    ("opcode", "ALU", "STORE to"), pytest.param(tuple(FAULTS), marks=pytest.mark.long),
+], ids=["some", "all"])  # fmt: skip
+def test_a_fault_and_what_follows(names):
     """One after the other on one core: whatever went before, each is named and leaves nothing."""
 
     async def test(board):
-        for text, fault, index in FAULTS.values():
+        for text, fault, index in (FAULTS[name] for name in names):
             await board.start(text)
             await board.settle(4000, FAULT)
             assert await board.read("FAULT_CAUSE") == fault, text
