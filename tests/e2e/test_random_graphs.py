@@ -18,8 +18,8 @@ from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 
-FLOATS, QDQ = 70, 20  # networks of `make test`
-FLOATS_LONG, QDQ_LONG = 3_670, 1_440  # of `make test-long`, beside those
+FLOATS, QDQ = 30, 10  # networks of `make test`
+FLOATS_LONG, QDQ_LONG = 3_710, 1_450  # of `make test-long`, beside those
 AT_ONCE = 10
 WHOLE = 4  # of so many networks, LLVM optimizes one as a user's
 RELATIVE = 1e-4  # of an output's largest value

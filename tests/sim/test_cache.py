@@ -155,20 +155,29 @@ DAMAGES = {
 }
 
 
+def call(folder):
+    """Twice 21 by the loop in a folder, and how many loops were compiled for it."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-c", CALL, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with a loop, and with a whole cache of it; each test leaves it whole."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "loop.py").write_text(LOOP)
+    assert call(folder) == "42 1\n"
+    assert call(folder) == "42 0\n"
+    return folder
+
+
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damaged_entries_are_compiled_again(tmp_path, name):
-    (tmp_path / "loop.py").write_text(LOOP)
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-
-    def run():
-        command = [sys.executable, "-c", CALL, str(tmp_path)]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-
-    assert run() == "42 1\n"
-    assert run() == "42 0\n"
+def test_damaged_entries_are_compiled_again(whole, name):
     pattern, damage = DAMAGES[name]
-    (path, *others) = (tmp_path / "cache").rglob(pattern)
+    (path, *others) = (whole / "cache").rglob(pattern)
     for each in (path, *others):
         damage(each)
-    assert run() == "42 1\n"
-    assert run() == "42 0\n"
+    assert call(whole) == "42 1\n"
+    assert call(whole) == "42 0\n"
