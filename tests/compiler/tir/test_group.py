@@ -233,7 +233,7 @@ def test_random_rows_are_reduced_in_trees(rows, size):
     compare(plain(te.compute((rows,), lambda n: te.sum(x[n, k], axis=k), "out")))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.integers(1, 3),
     st.sampled_from([(4, 1), (4, 2), (8, 2), (8, 4), (6, 3)]),

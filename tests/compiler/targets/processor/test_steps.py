@@ -269,7 +269,7 @@ def test_many_steps_have_the_constants_of_one(op, way, batch):
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("op", "batch"), [("LSTM", 1), ("GRU", 1), ("LSTM", 3), ("GRU", 3)])
+@pytest.mark.parametrize(("op", "batch"), [("LSTM", 1), ("GRU", 3)])
 def test_more_steps_have_no_more_functions(built, op, batch):
     """They take other rows of the sequence, which are views."""
     counts = []

@@ -67,7 +67,7 @@ def convolutions(draw):
     return convolution(data, outputs, kernel, bias=draw(st.booleans()), **fields)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(case=convolutions())
 def test_any_geometry(case):
     check(*case)
