@@ -28,7 +28,7 @@ def open_page(browser):
     """Opens a report as a user would, by its file; nothing may go wrong or be asked of a server."""
     troubles, contexts = [], []
 
-    def open_file(path, **options):
+    def open_file(path, drawn="#placement-table tr", **options):
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
         contexts.append(context)
         context.set_offline(True)
@@ -38,7 +38,7 @@ def open_page(browser):
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("#placement-table tr")
+        page.wait_for_selector(drawn)
         assert requests == [path.as_uri()]
         return page
 

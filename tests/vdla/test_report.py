@@ -10,7 +10,7 @@ import pytest
 
 from vdla import api
 from vdla.analysis.report import report_page
-from vdla.analysis.report.page import _machine, embed
+from vdla.analysis.report.page import embed, machine_facts
 from vdla.isa.config import load_config
 from vdla.sim.trace import write_trace
 
@@ -362,7 +362,7 @@ def test_names_from_models_are_text(visit):
     found = replace(found, layers=layers, placement=placement)
     page = visit(report_page(NASTY, found, layers[0]))
     assert page.evaluate("window.broken") is None
-    assert NASTY in page.locator("#timeline-layer").text_content()
+    assert NASTY in page.locator("#timeline-name").text_content()
     assert NASTY in page.locator("#placement-table td").first.text_content()
     assert page.title().startswith(NASTY.split("\u2028")[0].strip())
     page.locator("#utilization-chart .bar").first.hover()
@@ -370,6 +370,6 @@ def test_names_from_models_are_text(visit):
 
 
 def test_tables_are_among_the_buffers_where_there_are_any():
-    buffers = {c: _machine(load_config(c))["buffers"] for c in ("paper", "paper-plus")}
+    buffers = {c: machine_facts(load_config(c))["buffers"] for c in ("paper", "paper-plus")}
     assert buffers["paper-plus"] == {**buffers["paper"], "tables": 2048}
     assert list(buffers["paper"]) == ["inp", "wgt", "acc", "uop"]

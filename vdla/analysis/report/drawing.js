@@ -1,4 +1,4 @@
-// The timeline on its canvas: rows of instructions, idle time, token arrows, the whole layer above.
+// The timeline on its canvas: rows of instructions, idle time, token arrows, all of it above.
 
 const GUTTER = 86, MAP = 26, AXIS = 24, ROW = 20; // pixels: names, overview, scale, a row
 const ARROWS = 500; // more than that can't be told apart
@@ -28,6 +28,7 @@ class Drawing {
     c.beginPath();
     c.rect(GUTTER, MAP, this.width - GUTTER, this.height);
     c.clip();
+    this.drawLayers(c);
     for (const row of this.tracks.rows) this.drawRow(c, row);
     this.drawTokens(c);
     c.restore();
@@ -45,11 +46,34 @@ class Drawing {
       c.fillStyle = this.colour("soft");
       c.fillText(count(cycle), x + 4, MAP + AXIS / 2 + 2);
     }
+    if (this.tracks.layerRows) {
+      c.fillStyle = this.colour("ink");
+      c.font = "600 12px system-ui, sans-serif";
+      c.fillText("layers", 10, this.layersTop + this.tracks.layerRows * ROW / 2);
+    }
     for (const [engine, band] of this.bands.entries()) {
       if (!band.bottom) continue;
       c.fillStyle = this.colour("ink");
       c.font = "600 12px system-ui, sans-serif";
       c.fillText(this.tracks.names[engine], 10, (band.top + band.bottom) / 2);
+    }
+  }
+
+  // Each layer from its first start to its last finish, where there are several.
+  drawLayers(c) {
+    if (!this.tracks.layerRows) return;
+    c.font = "600 11px system-ui, sans-serif";
+    for (const { name, start, end, row } of this.tracks.layers) {
+      const left = Math.max(GUTTER, this.x(start)), right = Math.min(this.width, this.x(end));
+      if (right - left < 1) continue;
+      const top = this.layersTop + row * ROW;
+      c.fillStyle = this.colour("hint");
+      c.fillRect(left, top + 2, right - left, ROW - 4);
+      c.strokeStyle = this.colour("soft");
+      c.lineWidth = 1;
+      c.strokeRect(left + 0.5, top + 2.5, Math.max(right - left - 1, 1), ROW - 5);
+      c.fillStyle = this.colour("ink");
+      if (c.measureText(name).width <= right - left - 8) c.fillText(name, left + 4, top + ROW / 2 + 0.5);
     }
   }
 
@@ -143,7 +167,7 @@ class Drawing {
     c.globalAlpha = 1;
   }
 
-  // How busy COMPUTE is over the whole layer, and which part is in view.
+  // How busy COMPUTE is over all cycles, and which part is in view.
   drawMap(c) {
     c.fillStyle = this.colour("hint");
     c.fillRect(0, 0, this.width, MAP);
@@ -151,7 +175,7 @@ class Drawing {
     this.map.forEach((share, i) => c.fillRect(GUTTER + i, MAP - 2 - share * (MAP - 6), 1, share * (MAP - 6)));
     c.fillStyle = this.colour("soft");
     c.font = "11px system-ui, sans-serif";
-    c.fillText("whole layer", 10, MAP / 2);
+    c.fillText(`whole ${this.whole}`, 10, MAP / 2);
     const at = (cycle) => GUTTER + (cycle / this.tracks.cycles) * (this.width - GUTTER);
     c.strokeStyle = this.colour("ink");
     c.lineWidth = 1.5;

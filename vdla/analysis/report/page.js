@@ -54,14 +54,7 @@ function drawHeader() {
   ];
   byId("figures").replaceChildren(...figures.map(([name, value, remark]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, remark)))));
-  const { machine } = report;
-  const facts = [
-    ["config", `${machine.name} (${machine.hash})`], ["multipliers", `${machine.block} int8`],
-    ["peak", `${machine.peak_gops} GOPS at ${machine.clock_mhz} MHz`], ["memory", machine.memory],
-    ["buffers", Object.entries(machine.buffers).map(([name, bytes]) => `${name} ${bytes / 1024} KiB`).join(", ")],
-  ];
-  byId("machine").replaceChildren(...facts.map(([name, value]) =>
-    element("li", {}, `${name} `, element("b", {}, value))));
+  machineFacts(report.machine);
   byId("origin").textContent = `vdla ${report.version}. Layers run alone and cold on the cycle simulator, whose ` +
     "cycles are the RTL’s. This file holds all its data and asks no server for anything.";
 }
@@ -165,51 +158,17 @@ function sweepSection() {
 
 // Timeline ---------------------------------------------------------------------------------------
 
-function describe(timeline, each) {
-  const place = byId("timeline-detail");
-  if (!each) {
-    place.replaceChildren(element("p", { class: "note" }, "Choose an instruction to see where its tokens come from and go to."));
-    return;
-  }
-  const [title, assembly, ...rest] = timeline.tracks.lines(each).filter((line) => !/^(pops|pushes)/.test(line));
-  const jump = (other) => {
-    const button = element("button", { type: "button" }, `#${other.index} ${other.name}`);
-    button.addEventListener("click", () => timeline.choose(other));
-    return button;
-  };
-  const links = [["pops a token of ", each.pops], ["pushes a token to ", each.pushes]]
-    .filter(([, list]) => list.length).map(([text, list]) => element("p", {}, text, ...list.map(jump)));
-  place.replaceChildren(element("p", {}, element("b", {}, title), " ", element("span", { class: "mono" }, assembly)),
-    element("p", {}, rest.join("; ")), ...links);
-}
-
 function timelineSection() {
-  byId("timeline-layer").textContent = report.traced;
+  byId("timeline-name").textContent = report.traced;
   const texts = Object.fromEntries(report.threads.map((v) => [v, byId(`trace-${v}`).textContent]));
   const tracks = {};
   let shown = best;
-  const timeline = new Timeline(byId("timeline-canvas"), (each) => describe(timeline, each), (crowded) => {
-    byId("timeline-range").textContent = `Cycles ${count(timeline.from)} to ${count(timeline.to)} of ` +
-      `${count(timeline.tracks.cycles)}, ${threadsText(shown)}${crowded ? "; zoom in to see token arrows" : ""}`;
-  });
-  const kinds = [["LOAD INP", "inp"], ["LOAD WGT", "wgt"], ["LOAD ACC", "acc"], ["LOAD UOP", "uop"],
-    ["GEMM", "gemm"], ["ALU", "alu"], ["STORE", "store"], ["STORE INP", "forward"]];
+  const show = timelineControls("layer", () => `, ${threadsText(shown)}`);
   choices(byId("timeline-threads"), threadOptions, best, (v) => {
     shown = v;
     tracks[v] ??= new Tracks(JSON.parse(texts[v]));
-    timeline.show(tracks[v]);
-    const used = new Set(tracks[v].instructions.map((each) => each.kind));
-    const idle = new Set(tracks[v].instructions.map((each) => each.stall));
-    legend(byId("timeline-legend"), [
-      ...kinds.filter(([, kind]) => used.has(kind)).map(([text, kind]) => [text, `var(--${kind})`]),
-      ...["token", "fetch", "drain"].filter((cause) => idle.has(cause)).map((cause) =>
-        [`idle, ${CAUSES[cause]}`, `color-mix(in srgb, var(--${cause}) 28%, var(--card))`]),
-    ]);
+    show(tracks[v]);
   });
-  byId("timeline-arrows").addEventListener("change", (event) => { timeline.arrows = event.target.checked; timeline.redraw(); });
-  byId("timeline-in").addEventListener("click", () => timeline.zoom(0.6));
-  byId("timeline-out").addEventListener("click", () => timeline.zoom(1 / 0.6));
-  byId("timeline-fit").addEventListener("click", () => timeline.fit());
   const file = report.traced.replaceAll("/", "_");
   byId("timeline-save").addEventListener("click", () =>
     save(`${report.model}-${report.machine.name}-${file}-${shown}.trace.json`, JSON.stringify(JSON.parse(texts[shown]))));

@@ -23,14 +23,13 @@ from vdla.compiler.placement import processor_remark
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 
-SCRIPTS = (
+TIMELINE_SCRIPTS = (
     "dom.js",
     "charts.js",
-    "roofline.js",
     "tracks.js",
     "drawing.js",
     "timeline.js",
-    "page.js",
+    "controls.js",
 )
 
 
@@ -52,13 +51,14 @@ def report_page(
     """
     traces = {f"trace-{v}": _trace(traced, v) for v in comparison.vthreads}
     blocks = {"data": _data(model, comparison, traced, sweep, same), **traces}
-    return _fill(
-        _asset("page.html"),
+    return fill(
+        asset("page.html"),
         {
             "title": html.escape(f"{model} on {comparison.config.name}: latency hiding"),
-            "style": _asset("page.css"),
+            "style": asset("page.css"),
+            "timeline": timeline_section("layer", "vdla compare"),
             "data": "\n".join(embed(name, value) for name, value in blocks.items()),
-            "script": "\n".join(map(_asset, SCRIPTS)),
+            "script": "\n".join(map(asset, (*TIMELINE_SCRIPTS, "roofline.js", "page.js"))),
         },
     )
 
@@ -71,12 +71,18 @@ def embed(name: str, value: object) -> str:
     return f'<script type="application/json" id="{html.escape(name)}">{text}</script>'
 
 
-def _fill(template: str, parts: Mapping[str, str]) -> str:
+def timeline_section(whole: str, command: str) -> str:
+    """The markup of a timeline of a ``whole``, a layer or a run, that ``command`` writes, too."""
+    return fill(asset("timeline.html"), {"whole": whole, "command": command})
+
+
+def fill(template: str, parts: Mapping[str, str]) -> str:
     """Replaces each ``{{name}}``; what is put in is not looked at again."""
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file beside this one."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
@@ -97,7 +103,7 @@ def _data(
     return {
         "model": model,
         "version": version("vdla"),
-        "machine": _machine(comparison.config),
+        "machine": machine_facts(comparison.config),
         "comparison": comparison.to_json(),
         "layers": {layer.name: _details(layer) for layer in comparison.layers},
         "placement": comparison.placement,
@@ -110,7 +116,7 @@ def _data(
     }
 
 
-def _machine(config: Config) -> dict[str, object]:
+def machine_facts(config: Config) -> dict[str, object]:
     """What follows from the config, for the header and the roof."""
     return {
         "name": config.name,

@@ -1,13 +1,14 @@
-// The timeline of one layer: what is in view, and what pointer, wheel and keys do.
+// The timeline of a layer or a run: what is in view, and what pointer, wheel and keys do.
 
 const BETWEEN = 14, NEAREST = 4; // pixels between engines; how far off a bar may be pointed at
 
 class Timeline extends Drawing {
   // `changed` is told of the instruction that is chosen, or of null; `moved` of every new view, and
   // whether it has too many tokens for arrows.
-  constructor(canvas, changed, moved) {
+  // All cycles are those of a `whole`, a layer or a run.
+  constructor(canvas, whole, changed, moved) {
     super();
-    Object.assign(this, { canvas, changed, moved, arrows: true, chosen: null, under: null, pending: false });
+    Object.assign(this, { canvas, whole, changed, moved, arrows: true, chosen: null, under: null, pending: false });
     this.context = canvas.getContext("2d");
     this.pointers = new Map();
     this.listen();
@@ -37,6 +38,8 @@ class Timeline extends Drawing {
 
   place() {
     let top = MAP + AXIS + 6, engine = 0;
+    this.layersTop = top;
+    if (this.tracks.layerRows) top += this.tracks.layerRows * ROW + BETWEEN;
     this.bands = this.tracks.names.map(() => ({ top: 0, bottom: 0 }));
     for (const row of this.tracks.rows) {
       if (row.engine !== engine) top += BETWEEN;

@@ -13,7 +13,8 @@ const STALLS = {
 };
 
 class Tracks {
-  // `trace` is what write_trace writes: processes are engines, threads their rows, flows tokens.
+  // `trace` is what write_trace writes: processes are engines, threads their rows, flows tokens; a
+  // process more has the layers, which take no rows here where there is only one.
   constructor(trace) {
     this.cycles = trace.otherData.cycles;
     this.names = trace.otherData.engines; // in the order of their processes
@@ -21,6 +22,9 @@ class Tracks {
     this.tokens = [];
     const starts = new Map(), ends = new Map(), open = new Map(), rows = new Map();
     const key = (event, cycle) => `${event.pid}/${event.tid}/${cycle}`;
+    this.layers = trace.traceEvents.filter((event) => event.cat === "layers").map((event) =>
+      ({ name: event.name, start: event.ts, end: event.ts + event.dur, row: event.tid - 1 }));
+    this.layerRows = this.layers.length > 1 ? Math.max(...this.layers.map((each) => each.row)) + 1 : 0;
     for (const event of trace.traceEvents) {
       if (event.ph !== "X" || event.args?.index === undefined) continue;
       const each = {
@@ -88,7 +92,7 @@ class Tracks {
       each.assembly,
       `cycles ${count(each.start)} to ${count(each.end - 1)}: ${count(each.end - each.start)}`,
     ];
-    if (each.stage) lines.push(`stage ${each.stage}`);
+    if (each.stage) lines.push(`stage ${each.stage}${this.layerRows && each.layer ? ` of ${each.layer}` : ""}`);
     if (each.stall) {
       const giver = each.waited_for === undefined ? "" : ` from ${name(this.instructions[each.waited_for])}`;
       lines.push(`before it ${this.names[each.engine]} was idle for ${plural(each.stalled, "cycle")}: ${STALLS[each.stall]}${giver}`);
