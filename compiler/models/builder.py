@@ -17,7 +17,6 @@ from vdla.compiler.graph.window import Window
 
 OPSET = 17
 IR_VERSION = 8
-CENTERING = 0.7
 UNUSED = ir.TensorType((), "float32")
 
 
@@ -186,11 +185,17 @@ class Builder:
         value = self.values[data].reshape(self.values[data].shape[0], -1)
         return self.emit("Flatten", name, [data], value, axis=1)
 
-    def classifier(self, name: str, data: str, classes: int, spread: float = 3.0) -> str:
-        """A dense layer whose logits differ between images, not only between classes."""
+    def classifier(
+        self, name: str, data: str, classes: int, *, spread: float = 3.0, centering: float = 0.7
+    ) -> str:
+        """A dense layer whose logits differ between images, not only between classes.
+
+        ``centering`` is how much of the mean image's features it takes away from all: pooled
+        features are alike. What is left has all the noise, so take no more than features need.
+        """
         features = self.values[data]
         weight = self.rng.standard_normal((classes, features.shape[1]))
-        center = CENTERING * features.mean(axis=0)
+        center = centering * features.mean(axis=0)
         weight *= spread / ((features - center) @ weight.T).std()
         bias = 0.3 * self.rng.standard_normal(classes) - weight @ center
         inputs = [data, self.weight(f"{name}.weight", weight), self.weight(f"{name}.bias", bias)]

@@ -1,7 +1,8 @@
 """Transformers in float, block by block, as PyTorch exports them to ONNX, with made-up weights.
 
 Weights are normal with a spread of 1 / √inputs, so that activations keep their range; what follows
-a normalization is spread about 1. Sizes are those of published networks, weights are not.
+a normalization is spread about 1. Sizes are those of published networks, weights are not. A model
+takes one input; values follow several, of which ranges and spreads are.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import onnx
 from onnx import helper, numpy_helper
 
 from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.ops.approximations import erf
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import IR_VERSION, OPSET, Builder, images
 from vdla.compiler.models.networks import IMAGE
 
 SEED = 20170612
+INPUTS = 8  # pictures or texts that values follow
 EPSILON = 1e-5
 MASKED = -1e4  # what a causal mask adds to the scores of what comes later
 
@@ -47,7 +50,13 @@ WORDS = 1024  # of the language models' vocabularies: embeddings are looked up, 
 
 
 class SequenceBuilder(Builder):
-    """Adds operators on sequences [N, T, C] one by one."""
+    """Adds operators on sequences [1, T, C] one by one, whose values are [N, T, C]."""
+
+    @property
+    def samples(self) -> list[dict[str, Array]]:
+        """The inputs that values follow, one by one."""
+        data = self.values["input"]
+        return [{"input": data[n : n + 1]} for n in range(len(data))]
 
     def constant(self, name: str, array: Array) -> str:
         """An initializer of any type, whose value is known."""
@@ -86,9 +95,9 @@ class SequenceBuilder(Builder):
         )
 
     def reshape(self, name: str, data: str, shape: tuple[int, ...]) -> str:
-        """A ``Reshape``."""
-        sizes = self.constant(f"{name}.shape", np.array(shape, np.int64))
-        return self.emit("Reshape", name, [data, sizes], self.values[data].reshape(shape))
+        """A ``Reshape`` of one input's tensor, whose first dimension stays 1."""
+        sizes, value = self.constant(f"{name}.shape", np.array(shape, np.int64)), self.values[data]
+        return self.emit("Reshape", name, [data, sizes], value.reshape(-1, *shape[1:]))
 
     def transpose(self, name: str, data: str, perm: tuple[int, ...]) -> str:
         """A ``Transpose``."""
@@ -105,10 +114,10 @@ class SequenceBuilder(Builder):
         x = self.values[data]
         root = self.constant(f"{name}.root", np.array(math.sqrt(2), np.float32))
         ratio = self.emit("Div", f"{name}.div", [data, root], x / np.float32(math.sqrt(2)))
-        curve = np.vectorize(math.erf)(self.values[ratio])
-        erf = self.emit("Erf", f"{name}.erf", [ratio], curve)
+        curve = erf(self.values[ratio])
+        curved = self.emit("Erf", f"{name}.erf", [ratio], curve)
         one = self.constant(f"{name}.one", np.array(1, np.float32))
-        more = self.emit("Add", f"{name}.add", [erf, one], curve + 1)
+        more = self.emit("Add", f"{name}.add", [curved, one], curve + 1)
         both = self.emit("Mul", f"{name}.mul", [data, more], x * self.values[more])
         return self.times(name, both, 0.5)
 
@@ -189,15 +198,14 @@ def vit(
     sizes: Sizes = VIT_TINY, image: tuple[int, ...] = IMAGE, patch: int = PATCH
 ) -> SequenceBuilder:
     """A vision transformer (Dosovitskiy et al., ICLR 2021): patches, a class token, blocks."""
-    picture = images(image, 1, SEED)
-    b = SequenceBuilder("vit", SEED, picture)
+    b = SequenceBuilder("vit", SEED, images(image, INPUTS, SEED))
     height, width = image[2:]
     rows, columns = height // patch, width // patch
     x = b.conv("patches", "input", sizes.features, Window.square(patch, patch, 0))
     x = b.reshape("patches.flat", x, (1, sizes.features, rows * columns))
     x = b.transpose("patches.sequence", x, (0, 2, 1))
     token = b.constant("token", b.rng.standard_normal((1, 1, sizes.features)).astype(np.float32))
-    value = np.concatenate([b.values[token], b.values[x]], axis=1)
+    value = np.concatenate([b.values[token].repeat(INPUTS, 0), b.values[x]], axis=1)
     x = b.emit("Concat", "with_token", [token, x], value, axis=1)
     places = 0.3 * b.rng.standard_normal((1, sizes.length, sizes.features))
     x = b.add("embedded", x, b.constant("places", places.astype(np.float32)))
@@ -206,7 +214,7 @@ def vit(
     x = b.layer_norm("norm", x)
     first = b.constant("first", np.array(0, np.int64))
     x = b.emit("Gather", "class", [x, first], b.values[x][:, 0], axis=1)
-    b.classifier("head", x, CLASSES)
+    b.classifier("head", x, CLASSES, centering=0)
     return b
 
 
@@ -230,4 +238,4 @@ def gpt2(sizes: Sizes = GPT2_SMALL) -> SequenceBuilder:
 
 
 def _words(sizes: Sizes) -> Array:
-    return np.random.default_rng(SEED).integers(0, WORDS, (1, sizes.length))
+    return np.random.default_rng(SEED).integers(0, WORDS, (INPUTS, sizes.length))

@@ -31,8 +31,8 @@ def transformer(request, tmp_path_factory):
     path, sizes = tmp_path_factory.mktemp("vit") / "vit.onnx", request.param
     side = 4 * (sizes.length - 1)
     builder = vit(sizes, image=(1, 3, 4, side), patch=4)
-    quantize_model(builder.model("head"), path, [{"input": builder.values["input"]}])
-    return optimize(import_onnx(path)), builder.values["input"]
+    quantize_model(builder.model("head"), path, builder.samples)
+    return optimize(import_onnx(path)), builder.samples[0]["input"]
 
 
 def kinds(graph):
