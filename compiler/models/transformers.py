@@ -135,7 +135,9 @@ class SequenceBuilder(Builder):
         scores = self.emit("MatMul", f"{name}.scores", [q, k], value)
         scores = self.times(f"{name}.scaled", scores, 1 / math.sqrt(size))
         if causal:
-            mask = self.constant("mask", np.triu(np.full((length, length), MASKED, np.float32), 1))
+            mask = "mask"
+            if mask not in self.values:
+                self.constant(mask, np.triu(np.full((length, length), MASKED, np.float32), 1))
             value = self.values[scores] + self.values[mask]
             scores = self.emit("Add", f"{name}.masked", [scores, mask], value)
         e = np.exp(self.values[scores] - self.values[scores].max(-1, keepdims=True))
