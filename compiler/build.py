@@ -49,7 +49,8 @@ class Options:
 
     ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
-    names: on "vdla", "gpu" or "cpu". ``vthreads`` is how many virtual threads default schedules
+    names: on "vdla", "gpu" or "cpu". ``strict`` leaves to the host what in integers isn't
+    onnxruntime's result bit for bit. ``vthreads`` is how many virtual threads default schedules
     use. ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
     schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
     of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
@@ -60,6 +61,7 @@ class Options:
     device: str = ACCELERATOR
     host: str = PROCESSOR
     places: Mapping[str, str] = field(default_factory=dict)
+    strict: bool = False
     vthreads: int = 2
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
@@ -96,7 +98,21 @@ class Options:
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
-        return Accelerator(config, self.vthreads, self.min_fill, self.records)
+        return Accelerator(config, self.vthreads, self.min_fill, self.records, self.strict)
+
+
+def import_graph(
+    path: str | Path, options: Options | None = None, shapes: Shapes | None = None
+) -> Graph:
+    """The graph of an ONNX file as these options have it; ``shapes`` are the sizes that it leaves
+    open.
+
+    Raises:
+        ModelError: as ``import_onnx``.
+    """
+    options = options or Options()
+    strict = options.strict and options.accelerated
+    return import_onnx(path, shapes, floats=not options.accelerated, strict=strict)
 
 
 def compile_model(
@@ -115,7 +131,7 @@ def compile_model(
     """
     options = options or Options()
     with rare_collection():
-        graph = import_onnx(path, shapes, floats=not options.accelerated)
+        graph = import_graph(path, options, shapes)
         return compile_graph(graph, config, options)
 
 

@@ -24,8 +24,8 @@ from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
-from vdla.compiler.build import Options, compile_model
-from vdla.compiler.frontend.onnx import import_onnx, is_quantized
+from vdla.compiler.build import Options, compile_model, import_graph
+from vdla.compiler.frontend.onnx import is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
@@ -102,6 +102,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
+        strict=options.strict,
         vthreads=options.vthreads,
         records=tuned_tiles(options.records, options.board),
         functions=functions,
@@ -188,6 +189,7 @@ def _own_config(
         "place": options.places,
         "host": options.host if options.host != PROCESSOR else None,
         "gpu": options.gpu if options.gpu != "opencl" else None,
+        "strict": options.strict or None,
     }
     for option in (option for option, value in built.items() if value is not None):
         what = "a module" if isinstance(model, Module) else f"the module {model}"
@@ -238,6 +240,7 @@ def _compile_options(options: Run) -> Options:
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
+        strict=options.strict,
         records=tuned_tiles(options.records, options.board),
         functions=functions,
         gpu=gpu_of(options.gpu, options.device, options.host, functions),
@@ -320,7 +323,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     compile_options = _compile_options(options)
-    graph = optimize(import_onnx(path, shapes, floats=not compile_options.accelerated))
+    graph = optimize(import_graph(path, compile_options, shapes))
     layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))

@@ -110,6 +110,15 @@ def host() -> spelling.Default:
     )  # fmt: skip
 
 
+def strict() -> spelling.Default:
+    """Whether the host runs what is no integer of onnxruntime's in every result."""
+    return spelling.option(
+        False, "--strict", typed=bool, only=[spelling.Only("device", "sim", "rtl", "board")],
+        help="Leave to the host what may differ by 1 LSB in integers: softmax, normalizations, "
+        "recurrent cells.",
+    )  # fmt: skip
+
+
 def gpu() -> spelling.Default:
     """How a GPU's kernels are printed."""
     return spelling.option(

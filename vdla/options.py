@@ -98,9 +98,10 @@ class Compile(Placed):
 
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
-    ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``host`` gpu has a GPU run what the
-    accelerator leaves; ``gpu`` is "opencl", or NVIDIA's architecture, as "sm_80"; ``places`` are
-    nodes to run on vdla, gpu or cpu, by their names.
+    ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``strict`` leaves to the host what in
+    integers isn't onnxruntime's result bit for bit: softmax, normalizations, recurrent cells.
+    ``host`` gpu has a GPU run what the accelerator leaves; ``gpu`` is "opencl", or NVIDIA's
+    architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
     """
 
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
@@ -126,6 +127,7 @@ class Compile(Placed):
     host: str = fields.host()
     gpu: str = fields.gpu()
     places: Mapping[str, str] | None = fields.places()
+    strict: bool = fields.strict()
     progress: Progress = _quiet
 
 
@@ -136,8 +138,8 @@ class Run(Placed):
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. ``host``, ``gpu`` and ``places`` are as for ``compile``, too. With the device board:
-    ``port`` is where it is, ``virtual`` takes the RTL of the whole board instead.
+    it. ``host``, ``gpu``, ``places`` and ``strict`` are as for ``compile``, too. With the device
+    board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.
@@ -179,6 +181,7 @@ class Run(Placed):
     host: str = fields.host()
     gpu: str = fields.gpu()
     places: Mapping[str, str] | None = fields.places()
+    strict: bool = fields.strict()
     waves: Path | None = None
     progress: Progress = _quiet
     report: Report = _silent

@@ -70,10 +70,13 @@ class Draft:
         quantized: the scale and the zero point of what a QuantizeLinear writes.
         open: the tensors whose size depends on data, and what makes them.
         places: numbers for nodes, in the order in which they are read.
+        strict: whether recurrent operators between quantized tensors stay float.
+        reasons: why nodes stayed float, by their names.
     """
 
-    def __init__(self, where: str, proto: onnx.ModelProto) -> None:
-        self.where, self.proto = where, proto
+    def __init__(self, where: str, proto: onnx.ModelProto, strict: bool = False) -> None:
+        self.where, self.proto, self.strict = where, proto, strict
+        self.reasons: dict[str, str] = {}
         self.read = set(names_read(proto.graph.node))
         opsets = {o.domain: o.version for o in proto.opset_import}
         self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)

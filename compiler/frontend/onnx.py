@@ -45,7 +45,9 @@ from vdla.support.machine import memory_bytes
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
-def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = False) -> Graph:
+def import_onnx(
+    path: str | Path, shapes: Shapes | None = None, floats: bool = False, strict: bool = False
+) -> Graph:
     """The graph of the model in ``path``.
 
     Args:
@@ -54,13 +56,14 @@ def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = F
             dimensions, by name.
         floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
             a processor alone.
+        strict: whether recurrent operators between quantized tensors stay float.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
     model = load(path)
-    graph = import_model(model, str(path), shapes)
+    graph = import_model(model, str(path), shapes, strict)
     if not floats and not is_quantized(model):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
@@ -107,11 +110,14 @@ def is_quantized(model: onnx.ModelProto) -> bool:
 
 
 def import_model(
-    model: onnx.ModelProto, where: str = "model", shapes: Shapes | None = None
+    model: onnx.ModelProto,
+    where: str = "model",
+    shapes: Shapes | None = None,
+    strict: bool = False,
 ) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
-    importer = Importer(where, model)
+    importer = Importer(where, model, strict)
     importer.read_constants(model.graph)
     importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
@@ -345,6 +351,7 @@ class Importer(Draft):
             tensors,
             constants,
             Path(self.where).stem,
+            self.reasons,
         )
         try:
             return verify(graph)

@@ -322,6 +322,8 @@ class IntegerNode(Node, operator=False):
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})
 
 
+STRICT = "kept on the host by --strict"  # begins the reason why a node stayed float
+
 # --- the graph -----------------------------------------------------------------------------------
 
 

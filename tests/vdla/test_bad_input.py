@@ -312,6 +312,17 @@ def test_places_and_hosts(refused):
     assert refused("compile", "digits", "-o", "m.vdla", "--host", "npu") == line
 
 
+def test_strict_is_for_the_accelerator(refused, vdla, tmp_path):
+    """A module is compiled already, and a processor alone computes floats anyway."""
+    path = tmp_path / "m.vdla"
+    assert vdla("compile", "digits", "-o", path).code == 0
+    line = f"--strict: expected an ONNX model, found the module {path}"
+    assert refused("run", path, "--strict") == line
+    line = "--strict: expected --device sim or rtl or board, found cpu"
+    assert refused("run", "digits", "--device", "cpu", "--strict") == line
+    assert refused("compile", "digits", "-o", path, "--device", "cpu", "--strict") == line
+
+
 def test_places_to_write(refused, tmp_path):
     """Known before the work starts; nothing is written for a wrong option either."""
     (tmp_path / "file").touch()

@@ -10,6 +10,7 @@ from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.integer_recurrent import DIRECTIONS, integer_layer
+from vdla.compiler.graph.ir import STRICT
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -113,11 +114,16 @@ class Layer:
 @converts(*GATES)
 def _recurrent(view: OnnxNode) -> None:
     view.real_dtype()
-    make = Maker(view)
-    if sides := integer_layer(view, make):
+    make, mark = Maker(view), view.draft.mark()
+    sides = integer_layer(view, make)
+    if sides and not view.draft.strict:
         _results(view, make, sides, swapped=False)
-    else:
-        unroll(view, view.proto.op_type, _layer)
+        return
+    view.draft.reset(mark)
+    unroll(view, view.proto.op_type, _layer)
+    if sides:
+        reason = f"{STRICT}: recurrent cells in integers round gates and states"
+        view.draft.reasons.update({node.name: reason for node in view.draft.nodes[mark[0] :]})
 
 
 LayerOf = Callable[[OnnxNode, Maker, str, int, Sequence[str]], Layer]

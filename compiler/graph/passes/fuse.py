@@ -19,6 +19,7 @@ from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.graph.ops.take import repetition
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 
+NOT_QUANTIZED = "its result is not quantized to int8 with one scale"
 INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
 
 
@@ -349,7 +350,7 @@ class _Fuser:
         absorbed, low, high = self.chain(node)
         end = node if isinstance(node, ops.Quantize) else self.ending(absorbed[-1])
         if end is None or not _per_tensor(end):
-            self.reasons[node.name] = "its result is not quantized to int8 with one scale"
+            self.reasons.setdefault(node.name, NOT_QUANTIZED)
             return [node]
         self.before.clear()
         try:
@@ -358,7 +359,7 @@ class _Fuser:
             for unneeded in self.before:
                 del self.tensors[unneeded.output]
             if not isinstance(node, ops.Quantize):  # of floats, it is where integers begin
-                self.reasons[node.name] = str(error)
+                self.reasons.setdefault(node.name, str(error))
             return [node]
         self.swallowed |= {n.name for n in absorbed[1:]} | {end.name}
         self.annotate(end.output, _quant_of(end))

@@ -74,7 +74,8 @@ class Accelerator(Target):
 
     ``vthreads`` is how many virtual threads default schedules use. ``min_fill`` is the share of the
     input lanes that a convolution must fill. ``records`` are tuned schedules to use where they fit;
-    None leaves all to the analytic model.
+    None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
+    float operators' result bit for bit.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -84,6 +85,7 @@ class Accelerator(Target):
     vthreads: int = 2
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
+    strict: bool = False
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:
@@ -108,7 +110,7 @@ class Accelerator(Target):
             return part_layers(graph, self.config.channel_block)
 
         def in_images(graph: Graph) -> Graph:
-            return sequences_as_images(graph, self.config, self.min_fill)
+            return sequences_as_images(graph, self.config, self.min_fill, self.strict)
 
         def unflattened(graph: Graph) -> Graph:
             return read_images(graph, self.config, self.min_fill)

@@ -176,6 +176,21 @@ def integers(graph):
 
 
 @pytest.mark.parametrize("op", ["LSTM", "GRU"])
+def test_strict_leaves_cells_float(op):
+    network = plain(op, 4)
+    graph = import_model(network.model(), strict=True)
+    assert not integers(graph)
+    cells = {n.name for n in graph.nodes if n.op == "Unary"}
+    text = "kept on the host by --strict: recurrent cells in integers round gates and states"
+    assert {graph.reasons[name] for name in cells} == {text}
+    optimized = optimize(graph)
+    assert {optimized.reasons[n.name] for n in optimized.nodes if n.op == "Unary"} == {text}
+    (wanted,) = ort_run(network.model(), network.data, fuse=False).values()
+    result = evaluate(optimized, network.data)[optimized.outputs[0]]
+    np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_one_step_is_within_the_bound(kind, op):
     """Half a step of the state's scale and 1/500 from the float operator of the same weights."""

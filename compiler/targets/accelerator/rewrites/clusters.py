@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -31,7 +31,13 @@ from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
 @dataclass(frozen=True)
 class Cluster(ABC):
-    """The float operators that a node quantizes, and what they read."""
+    """The float operators that a node quantizes, and what they read.
+
+    ``DIFFERS`` says how results may differ from the float operators', rounded; nothing where they
+    don't.
+    """
+
+    DIFFERS: ClassVar[str] = ""
 
     quantize: ops.Quantize
     sources: tuple[ops.Dequantize, ...]
@@ -114,6 +120,8 @@ class Product(Cluster):
 class SoftmaxCluster(Cluster):
     """A softmax along an axis."""
 
+    DIFFERS = "softmax in integers may differ by 1 LSB"
+
     axis: int
 
     @classmethod
@@ -152,6 +160,8 @@ class SoftmaxCluster(Cluster):
 @dataclass(frozen=True)
 class Normalization(Cluster):
     """A normalization along ``axes``, with a factor and an offset for each of their elements."""
+
+    DIFFERS = "a normalization in integers may differ by 1 LSB"
 
     axes: tuple[int, ...]
     rank: int

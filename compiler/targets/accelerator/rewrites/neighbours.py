@@ -42,6 +42,16 @@ class Neighbours:
             rest += maker.inputs if maker is not None else ()
         return True
 
+    def behind(self, node: ops.Quantize) -> list[Node]:
+        """The float operators that make what a node quantizes, as far as the next Dequantize."""
+        result, rest = dict[str, Node](), [node.data]
+        while rest:
+            maker = self.makers.get(rest.pop())
+            if maker is not None and not isinstance(maker, ops.Dequantize):
+                result[maker.name] = maker
+                rest += maker.inputs
+        return list(result.values())
+
     def late(self, node: ops.Dequantize) -> bool:
         """Whether nothing becomes integers again behind a node."""
         return not self.meets(node.output, ops.Quantize, (Node,))

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.ir import STRICT, Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
@@ -37,7 +37,9 @@ Moves = tuple[
 ]  # what reshapes and what transposes
 
 
-def sequences_as_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def sequences_as_images(
+    graph: Graph, config: Config, min_fill: float = MIN_FILL, strict: bool = False
+) -> Graph:
     """Gives layers of sequences images to work on, where the accelerator takes them then.
 
     before: x: [1, 197, 192]; r = QReshape(x): [197, 192]; d = QDense(r): [197, 768];
@@ -46,8 +48,9 @@ def sequences_as_images(graph: Graph, config: Config, min_fill: float = MIN_FILL
 
     Who reads a sequence gets it from the image by nodes that move elements; so does a layer its
     image where a sequence is all there is. Products of two activations are products of images.
+    ``strict`` leaves clusters float whose integers aren't the float operators' in every result.
     """
-    walk = _Sequences(graph.copy(), config, min_fill)
+    walk = _Sequences(replace(graph.copy(), reasons={**graph.reasons}), config, min_fill, strict)
     for node in graph.nodes:
         walk.visit(node)
     return remove_dead(replace(walk.graph, nodes=tuple(walk.nodes)))
@@ -67,6 +70,7 @@ class _Sequences:
     graph: Graph
     config: Config
     min_fill: float
+    strict: bool = False
     nodes: list[Node] = field(default_factory=list)
     forms: dict[str, tuple[str, Form]] = field(default_factory=dict)
     made: list[str] = field(default_factory=list)
@@ -234,6 +238,10 @@ class _Sequences:
         """The axes of what a cluster of float operators has for a result."""
         cluster = cluster_of(node, self.around)
         if cluster is None:
+            return None
+        if self.strict and cluster.DIFFERS:
+            for part in self.around.behind(node):
+                self.graph.reasons[part.name] = f"{STRICT}: {cluster.DIFFERS}"
             return None
         self.clusters[node.name] = cluster
         known = [self.forms[s.data][1] if s.data in self.forms else None for s in cluster.sources]

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from qdq import QdqModel
 
-from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.ir import STRICT
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes, vit
+from vdla.compiler.placement import report
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.isa.config import load_config
@@ -57,6 +59,25 @@ def test_the_accelerator_gives_the_same(transformer):
     assert placed["with_token"]["device"] == "vdla"
     result = Executor(module, SimDevice(TINY)).run({"input": image}).outputs["head"]
     np.testing.assert_array_equal(result, evaluate(graph, {"input": image})["head"])
+
+
+def test_strict_leaves_what_may_differ_to_the_host(transformer):
+    """Tables and products stay on the accelerator, and the placement says what doesn't and why."""
+    graph, _ = transformer
+    moved = sequences_as_images(graph, FULL, strict=True)
+    assert [kinds(moved).count(op) for op in ("QSoftmax", "QNormalize", "QTable")] == [0, 0, 1]
+    assert kinds(moved).count("QMatMul") == 1
+    assert not any(STRICT in reason for reason in graph.reasons.values())
+    placed = report(*placed_graph(graph, FULL, Options(strict=True)))
+    reasons = {row["op"]: row["reason"] for row in placed if STRICT in row["reason"]}
+    assert reasons["Softmax"] == (
+        "float operator Softmax: kept on the host by --strict: softmax in integers may differ by "
+        "1 LSB"
+    )
+    assert reasons["Reduce"] == (
+        "float operator mean: kept on the host by --strict: a normalization in integers may differ "
+        "by 1 LSB"
+    )
 
 
 def test_a_block_is_whole(transformer):
