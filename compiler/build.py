@@ -196,8 +196,9 @@ class _Compilation:
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes."""
+        prepares = [each for target in self.targets for each in target.prepares]
         rewrites = [each for target in self.targets for each in target.rewrites]
-        pipeline = [*PIPELINE, *rewrites]
+        pipeline = [*prepares, *PIPELINE, *rewrites]
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.placements = place(self.graph, self.targets, self.places)

@@ -2,6 +2,7 @@
 
 A graph goes through its targets in order. Each of them
 
+    prepares    changes the graph of a file to what it knows, before it becomes integers
     rewrites    changes the graph to what suits it, before anything is placed
     refusal     says of an operator why it can't or shouldn't run it, or nothing
     fusions     makes one operator of several that it was given
@@ -10,8 +11,8 @@ A graph goes through its targets in order. Each of them
     layouts     changes how tensors lie, once it is known where every operator runs
     finish      says what every operator is in the graph that is laid out
 
-Rewrites and layouts are lists of named passes, with the kinds of nodes that each adds. The last
-target refuses nothing.
+Preparations, rewrites and layouts are lists of named passes, with the kinds of nodes that each
+adds. The last target refuses nothing.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ class Target(ABC):
 
     DEVICE: ClassVar[str]
     LOWERS: ClassVar[bool] = False
+
+    @property
+    def prepares(self) -> Sequence[Pass[Rewrite]]:
+        """Passes on the graph of a file, before it becomes integers."""
+        return ()
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:

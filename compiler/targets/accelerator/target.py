@@ -27,6 +27,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     AnyTemplate,
     Operator,
     Tile,
+    no_reciprocals,
     operator_of,
     template_of,
 )
@@ -43,6 +44,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
+from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
@@ -86,6 +88,13 @@ class Accelerator(Target):
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
     strict: bool = False
+
+    @property
+    def prepares(self) -> Sequence[Pass[Rewrite]]:
+        """Normalizations and softmax in pieces become one, where it has integers for them."""
+        if self.strict or no_reciprocals(self.config):
+            return ()
+        return (Pass("join_pieces", join_pieces),)
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:

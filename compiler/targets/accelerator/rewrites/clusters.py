@@ -21,11 +21,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Node, Shape
+from vdla.compiler.graph.ir import Array, Node
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.targets.accelerator.rewrites.form import Form, Order
+from vdla.compiler.targets.accelerator.rewrites.matcher import deviation_of
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
 
@@ -173,27 +174,13 @@ class Normalization(Cluster):
     @classmethod
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The normalization of int8 that a node quantizes."""
-        match = _Matcher(around)
-        value, beta = match.operand(node.data, "add")
-        value, gamma = match.operand(value, "mul")
-        if (quotient := match.quotient(value)) is None:
+        whole = deviation_of(node.data, around)
+        source = around.source(whole.data) if whole else None
+        if whole is None or source is None:
             return None
-        above, under = quotient
-        square, epsilon = match.operand(under, "add")
-        mean = match.mean(square)
-        if mean is None or epsilon is None or epsilon.size > 1:
-            return None
-        if not match.squares(mean.data, above):
-            return None
-        x, axes = match.difference(above) or (above, mean.axes)
-        shape, source = around.shape(x), around.source(x)
-        gamma, beta = _along(gamma, shape, axes, 1.0), _along(beta, shape, axes, 0.0)
-        if axes != mean.axes or source is None or gamma is None or beta is None:
-            return None
-        if not (np.isfinite(gamma).all() and np.isfinite(beta).all()):
-            return None
-        number = float(epsilon.reshape(-1)[0])
-        return cls(node, (source,), axes, len(shape), x != above, number, gamma, beta)
+        rank = len(around.shape(whole.data))
+        terms = whole.centered, whole.epsilon, whole.gamma, whole.beta
+        return cls(node, (source,), whole.axes, rank, *terms)
 
     def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
         """What is normalized lies in pixels then, and what was beside it in channels."""
@@ -243,77 +230,3 @@ def cluster_of(node: ops.Quantize, around: Neighbours) -> Cluster | None:
 
 
 PASSED = (ops.Dequantize, ops.Quantize, ops.QAdd, ops.QClip, ops.QTable)
-
-
-class _Matcher:
-    """Asks what makes a tensor."""
-
-    def __init__(self, around: Neighbours) -> None:
-        self.around = around
-
-    def binary(self, name: str, *functions: str) -> tuple[str, str] | None:
-        """The operands of a function of two that makes a tensor."""
-        node = self.around.makers.get(name)
-        if isinstance(node, ops.Add) and "add" in functions:
-            return node.a, node.b
-        if isinstance(node, ops.Binary) and node.function in functions:
-            return node.a, node.b
-        return None
-
-    def operand(self, name: str, function: str) -> tuple[str, Array | None]:
-        """What a constant is combined with, and the constant; the tensor itself where none is."""
-        known = self.around.graph.constants
-        for value, constant in _both(self.binary(name, function)):
-            if constant in known:
-                return value, known[constant]
-        return name, None
-
-    def quotient(self, name: str) -> tuple[str, str] | None:
-        """What is divided by a root, and what that is the root of."""
-        if pair := self.binary(name, "div"):
-            under = self.unary(pair[1], "sqrt")
-            return (pair[0], under) if under else None
-        for value, factor in _both(self.binary(name, "mul")):
-            root = self.unary(factor, "reciprocal")
-            if root and (under := self.unary(root, "sqrt")):
-                return value, under
-        return None
-
-    def unary(self, name: str, function: str) -> str | None:
-        """What a function of one has made a tensor of."""
-        node = self.around.makers.get(name)
-        return node.data if isinstance(node, ops.Unary) and node.function == function else None
-
-    def mean(self, name: str) -> ops.Reduce | None:
-        """The mean that a tensor is."""
-        node = self.around.makers.get(name)
-        is_mean = isinstance(node, ops.Reduce) and node.function == "mean" and node.keepdims
-        return node if is_mean and isinstance(node, ops.Reduce) else None
-
-    def squares(self, name: str, of: str) -> bool:
-        """Whether a tensor is the square of another one."""
-        if self.binary(name, "mul") == (of, of):
-            return True
-        base, exponent = self.operand(name, "pow")
-        return base == of and exponent is not None and bool((exponent == 2).all())
-
-    def difference(self, name: str) -> tuple[str, tuple[int, ...]] | None:
-        """What a tensor is above its own mean, and the axes of that."""
-        pair = self.binary(name, "sub")
-        mean = self.mean(pair[1]) if pair else None
-        return (pair[0], mean.axes) if pair and mean and mean.data == pair[0] else None
-
-
-def _both(pair: tuple[str, str] | None) -> list[tuple[str, str]]:
-    """Two operands in both orders."""
-    return [pair, pair[::-1]] if pair else []
-
-
-def _along(value: Array | None, shape: Shape, axes: Sequence[int], empty: float) -> Array | None:
-    """A constant that a tensor is combined with as one value for each element along some axes;
-    None where it varies along others."""
-    sizes = tuple(size if n in axes else 1 for n, size in enumerate(shape))
-    terms = np.asarray(empty if value is None else value, np.float64)
-    if any(a != b for a, b in zip(terms.shape[::-1], sizes[::-1], strict=False) if a != 1):
-        return None
-    return np.broadcast_to(terms, sizes).reshape(-1).copy()

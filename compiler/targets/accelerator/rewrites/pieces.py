@@ -1,0 +1,161 @@
+"""Normalizations and softmax that a file has in pieces, with quantizations between them, as one.
+
+A quantizer that doesn't know them quantizes what it knows of their pieces: a sum with epsilon, a
+product with a factor. In integers they are one operator, which has the mean, the deviation and the
+exponentials in more bits than int8, so that its results are nearer to the floats than the file's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.targets.accelerator.rewrites.matcher import (
+    Deviation,
+    Shares,
+    deviation_of,
+    shares_of,
+)
+from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+
+Whole = Deviation | Shares
+
+
+def join_pieces(graph: Graph) -> Graph:
+    """Makes one float cluster of each normalization and softmax whose result is quantized.
+
+    before: v = Q(mean((x - mean(x))²)); s = Q(DQ(v) + 0.01); y = Q((x - mean(x)) / √DQ(s))
+    after:  y = Q((x - mean(x)) / √(mean((x - mean(x))²) + 0.01))
+
+    Only what stands before the first quantization that ends a whole one is joined: a factor behind
+    it is a product of integers.
+    """
+    joined = _Pieces(graph.copy())
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        made = joined.made(node) if isinstance(node, ops.Quantize) else None
+        nodes += [node] if made is None else made
+    if not joined.changed:
+        return graph
+    return remove_dead(replace(joined.graph, nodes=tuple(nodes)))
+
+
+@dataclass
+class _Pieces:
+    """``ends`` are quantizations whose result is a whole one; ``around`` are the file's nodes, and
+    ``through`` those that read what was quantized, but for ends, as it was before."""
+
+    graph: Graph
+    ends: set[str] = field(default_factory=set)
+    changed: bool = False
+
+    def __post_init__(self) -> None:
+        self.around = Neighbours(self.graph)
+        self.look()
+
+    def look(self) -> None:
+        """Looks through all quantizations but the ends."""
+        self.real: dict[str, str] = {}  # what a Dequantize gives, before it was quantized
+        self.sources: dict[str, str] = {}  # by such a tensor, the first Dequantize of it
+        known: dict[str, Array] = {}
+        for node in self.graph.nodes:
+            if not isinstance(node, ops.Dequantize):
+                continue
+            maker = self.around.makers.get(node.data)
+            if isinstance(maker, ops.Quantize) and maker.name not in self.ends:
+                real = self.real.get(maker.data, maker.data)
+                self.real[node.output] = real
+                self.sources.setdefault(real, node.output)
+            elif node.data in self.graph.constants:
+                kind = self.graph.tensors[node.output]
+                known[node.output] = node.evaluate([self.graph.constants[node.data]], kind)
+        nodes = tuple(node.renamed(self.real) for node in self.graph.nodes)
+        self.through = Neighbours(self.graph.copy(nodes, constants=known))
+
+    def made(self, node: ops.Quantize) -> list[Node] | None:
+        """The nodes in the place of a Quantize of pieces; None where it stays as it is."""
+        plain = self.whole(node, self.around)
+        whole = plain or self.whole(node, self.through)
+        if whole is None:
+            return None
+        self.ends.add(node.name)
+        self.look()
+        if plain and (isinstance(plain, Deviation) or self.is_one(node)):
+            return None
+        source = whole.data if plain else self.sources[whole.data]
+        self.changed = True
+        *pieces, last = self.pieces(node.name, replace(whole, data=source))
+        return [*pieces, last, replace(node, data=last.output)]
+
+    def is_one(self, node: ops.Quantize) -> bool:
+        """Whether what a node quantizes is one operator already."""
+        return isinstance(self.around.makers.get(node.data), ops.Softmax)
+
+    def whole(self, node: ops.Quantize, around: Neighbours) -> Whole | None:
+        """What a node quantizes, if that is of what a Dequantize gives."""
+        data = self.real.get(node.data, node.data) if around is self.through else node.data
+        whole = deviation_of(data, around) or shares_of(data, around)
+        if whole is None:
+            return None
+        source = isinstance(self.around.makers.get(whole.data), ops.Dequantize)
+        return whole if source or (around is self.through and whole.data in self.sources) else None
+
+    def pieces(self, name: str, whole: Whole) -> Iterator[Node]:
+        """The float operators of a whole one."""
+        kind = self.graph.tensors[whole.data]
+        if isinstance(whole, Shares):
+            shares = self.tensor(f"{name}.softmax", kind)
+            yield ops.Softmax(name=shares, output=shares, data=whole.data, axis=whole.axis)
+            return
+        rows = tuple(1 if n in whole.axes else size for n, size in enumerate(kind.shape))
+        above = whole.data
+        if whole.centered:
+            mean = self.tensor(f"{name}.mean", replace(kind, shape=rows))
+            yield self.mean(mean, above, whole)
+            above = self.tensor(f"{name}.above", kind)
+            yield ops.Binary(name=above, output=above, a=whole.data, b=mean, function="sub")
+        square = self.tensor(f"{name}.square", kind)
+        yield ops.Binary(name=square, output=square, a=above, b=above, function="mul")
+        power = self.tensor(f"{name}.power", replace(kind, shape=rows))
+        yield self.mean(power, square, whole)
+        small = self.constant(f"{name}.epsilon", np.array(whole.epsilon, np.float32))
+        under = self.tensor(f"{name}.under", replace(kind, shape=rows))
+        yield ops.Add(name=under, output=under, a=power, b=small)
+        root = self.tensor(f"{name}.root", replace(kind, shape=rows))
+        yield ops.Unary(name=root, output=root, data=under, function="sqrt")
+        result = self.tensor(f"{name}.quotient", kind)
+        yield ops.Binary(name=result, output=result, a=above, b=root, function="div")
+        yield from self.terms(name, result, whole)
+
+    def terms(self, name: str, data: str, whole: Deviation) -> Iterator[Node]:
+        """Factors and offsets of what is normalized, where there are some."""
+        kind = self.graph.tensors[data]
+        sizes = tuple(size if n in whole.axes else 1 for n, size in enumerate(kind.shape))
+        if (whole.gamma != 1).any():
+            factor = self.constant(f"{name}.gamma", whole.gamma.astype(np.float32).reshape(sizes))
+            scaled = self.tensor(f"{name}.scaled", kind)
+            yield ops.Binary(name=scaled, output=scaled, a=data, b=factor, function="mul")
+            data = scaled
+        if whole.beta.any():
+            offset = self.constant(f"{name}.beta", whole.beta.astype(np.float32).reshape(sizes))
+            moved = self.tensor(f"{name}.moved", kind)
+            yield ops.Add(name=moved, output=moved, a=data, b=offset)
+
+    def mean(self, name: str, data: str, whole: Deviation) -> ops.Reduce:
+        """The mean along the axes of a normalization."""
+        return ops.Reduce(name=name, output=name, data=data, function="mean", axes=whole.axes)
+
+    def tensor(self, name: str, kind: TensorType) -> str:
+        """A new tensor."""
+        self.graph.tensors[name] = kind
+        return name
+
+    def constant(self, name: str, array: Array) -> str:
+        """A new constant."""
+        self.graph.constants[name] = array
+        return self.tensor(name, TensorType(array.shape, str(array.dtype)))
