@@ -93,14 +93,16 @@ def merge_duplicates(graph: Graph) -> Graph:
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """Computes nodes whose operands are all constants.
+    """Computes nodes whose operands are all constants, but for the integers of a product's factor.
 
     before: w = Dequantize(c)     after: w is a constant
     """
-    constants = dict(graph.constants)
+    constants, uses = dict(graph.constants), graph.uses()
     nodes: list[Node] = []
     for node in graph.nodes:
-        if all(name in constants for name in node.inputs) and node.output not in graph.outputs:
+        known = all(name in constants for name in node.inputs) and node.output not in graph.outputs
+        factor = any(isinstance(user, ops.MatMul) for user in uses[node.output])
+        if known and not (factor and isinstance(node, ops.Dequantize)):
             operands = [constants[name] for name in node.inputs]
             constants[node.output] = np.asarray(evaluate_node(graph, node, operands))
         else:

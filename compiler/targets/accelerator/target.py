@@ -49,6 +49,7 @@ from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
+from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -91,10 +92,11 @@ class Accelerator(Target):
 
     @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
-        """Normalizations and softmax in pieces become one, where it has integers for them."""
+        """Attention's operators in one spelling, normalizations and softmax in pieces as one, where
+        it has integers for them."""
         if self.strict or no_reciprocals(self.config):
             return ()
-        return (Pass("join_pieces", join_pieces),)
+        return Pass("respell", respell), Pass("join_pieces", join_pieces)
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:

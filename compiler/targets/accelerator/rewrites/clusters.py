@@ -6,6 +6,7 @@ class of this file with a ``find``; ``cluster_of`` tries them in turn.
 
     product        Q(MatMul(DQ, DQ))
     softmax        Q(Softmax(DQ))
+    mean           Q(mean(DQ))
     normalization  Q((x - mean) / √(mean((x - mean)²) + epsilon) * gamma + beta), x = DQ; the RMS
                    form has no mean, and factor and offset may be missing
 """
@@ -16,12 +17,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import ClassVar, Self
 
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Node
+from vdla.compiler.graph.ir import Array, Node, Shape
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
@@ -159,6 +161,69 @@ class SoftmaxCluster(Cluster):
 
 
 @dataclass(frozen=True)
+class Mean(Cluster):
+    """The mean along some axes, which stay with size 1 or go away."""
+
+    axes: tuple[int, ...]
+    kept: bool
+    shape: Shape
+
+    @classmethod
+    def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
+        """The mean of int8 that a node quantizes."""
+        core = around.makers.get(node.data)
+        if not isinstance(core, ops.Reduce) or core.function != "mean":
+            return None
+        source = around.source(core.data)
+        return (
+            cls(node, (source,), core.axes, core.keepdims, around.shape(core.data))
+            if source
+            else None
+        )
+
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """What the source has as a batch and as channels."""
+        order = known[0].order() if known[0] else None
+        if order is None or {*order.batch} & {*self.axes}:
+            return None
+        rest = tuple(n for n in (*order.channels, *order.pixels) if n not in self.axes)
+        if not self.kept:
+            places = [tuple(map(self.left.index, axes)) for axes in (order.batch, rest)]
+            return Order(places[0], places[1], ())
+        return Order((*order.batch, *self.axes), rest, ())
+
+    @property
+    def left(self) -> list[int]:
+        """The source's axes that the result has, where others go away."""
+        return [n for n in range(len(self.shape)) if n not in self.axes]
+
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """The axes of the mean as pixels."""
+        if self.kept:
+            batch = tuple(n for n in order.batch if n not in self.axes)
+            return (Order(batch, order.channels, self.axes),)
+        batch, channels = (tuple(self.left[n] for n in axes) for axes in order[:2])
+        return (Order(batch, channels, self.axes),)
+
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The mean of all pixels."""
+        source, result = self.sources[0], self.quantize
+        return ops.QAvgPool(
+            name=name,
+            output=output,
+            data=images[0],
+            in_scale=float(np.float32(source.scale[0])),
+            out_scale=float(np.float32(result.scale[0])),
+            in_zp=source.zero_point[0],
+            out_zp=result.zero_point[0],
+            kernel=(1, prod(self.shape[axis] for axis in self.axes)),
+            strides=(1, 1),
+            pads=(0, 0, 0, 0),
+            dilations=(1, 1),
+        )
+
+
+@dataclass(frozen=True)
 class Normalization(Cluster):
     """A normalization along ``axes``, with a factor and an offset for each of their elements."""
 
@@ -225,7 +290,7 @@ def cluster_of(node: ops.Quantize, around: Neighbours) -> Cluster | None:
     """What a node quantizes, if it is a cluster and the result int8 with one scale."""
     if node.axis is not None or around.graph.tensors[node.output].dtype != "int8":
         return None
-    kinds: tuple[type[Cluster], ...] = (Product, SoftmaxCluster, Normalization)
+    kinds: tuple[type[Cluster], ...] = (Product, SoftmaxCluster, Mean, Normalization)
     return next((c for kind in kinds if (c := kind.find(node, around)) is not None), None)
 
 

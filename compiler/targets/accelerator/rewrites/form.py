@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, takewhile
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -71,6 +71,12 @@ class Form:
         """The product of some factors."""
         return prod(self.sizes[factor] for factor in factors)
 
+    @property
+    def is_rows(self) -> bool:
+        """Whether this is a matrix in one image, each of whose axes is a place."""
+        batch, *places = self.places
+        return not batch and len(self.axes) == len(places) and sorted(places) == sorted(self.axes)
+
     def order(self) -> Order | None:
         """The axes of the tensor in each place; None where a place has a part of an axis."""
         places, rest = list[tuple[int, ...]](), [n for n, axis in enumerate(self.axes) if axis]
@@ -118,6 +124,36 @@ class Form:
             axes.append(tuple(axis))
         return None if rest else Form(tuple(axes), form.places, form.sizes)
 
+    def resized(self, axis: int, size: int) -> Form:
+        """The form with an axis of another size, which stays where it was in its place."""
+        before, factor = self.axes[axis], next(_numbers)
+        after = (factor,) if size > 1 else ()
+        places = list[Factors]()
+        for place in self.places:
+            first = _position(before, place) if before else None
+            end = 0 if first is None else first + len(before)
+            places.append(place if first is None else (*place[:first], *after, *place[end:]))
+        axes = (*self.axes[:axis], after, *self.axes[axis + 1 :])
+        return Form(axes, Places(*places), {**self.sizes, factor: size})
+
+    def taken(self, axis: int, table: Sequence[int]) -> tuple[int, list[int]] | None:
+        """The place that has an axis, and what taking elements along the axis takes there; None
+        where no place has all of the axis."""
+        factors = self.axes[axis]
+        for number, place in enumerate(self.places):
+            first = _position(factors, place)
+            if factors and first is not None:
+                inner = self.size(place[first + len(factors) :])
+                size, whole = self.size(factors), self.size(place)
+                starts = range(0, whole, size * inner)
+                return number, [
+                    start + element * inner + n
+                    for start in starts
+                    for element in table
+                    for n in range(inner)
+                ]
+        return None
+
     def split(self, factor: int, parts: dict[int, int]) -> Form:
         """The form in which a factor is the product of others."""
         sizes = {f: n for f, n in self.sizes.items() if f != factor} | parts
@@ -126,6 +162,18 @@ class Form:
             return tuple(p for f in factors for p in (parts if f == factor else (f,)))
 
         return Form(tuple(map(of, self.axes)), Places(*map(of, self.places)), sizes)
+
+
+def shared(some: Factors, others: Factors) -> Factors:
+    """The factors that both begin with."""
+    return tuple(a for a, _ in takewhile(lambda p: p[0] == p[1], zip(some, others, strict=False)))
+
+
+def _position(factors: Factors, place: Factors) -> int | None:
+    """Where factors stand one behind another in a place."""
+    count = len(factors)
+    starts = range(len(place) - count + 1)
+    return next((n for n in starts if place[n : n + count] == factors), None)
 
 
 def form_of(shape: Shape, order: Order) -> Form:

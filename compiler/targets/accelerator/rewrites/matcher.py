@@ -99,7 +99,7 @@ class _Matcher:
         return (*quotient, gamma, beta) if quotient else None
 
     def factored(self, name: str) -> Parts | None:
-        """The same of x * factor + (beta - mean * factor), where the mean is taken away."""
+        """What ``scaled`` gives, of x * factor + (beta - mean * factor)."""
         for first, second in _both(self.binary(name, "add")):
             product, rest = self.binary(first, "mul"), self.binary(second, "sub")
             if product is None or rest is None or rest[0] not in self.around.graph.constants:

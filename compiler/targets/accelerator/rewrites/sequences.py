@@ -19,12 +19,13 @@ from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.graph.ops.rows import QImageAsRows
+from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of
-from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of
+from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of, shared
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.isa.config import Config
 
@@ -32,6 +33,8 @@ BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
 SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
+PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
+CHANNELS = 1  # the second of the places
 Moves = tuple[
     type[ops.QReshape] | type[ops.Reshape], type[ops.QTranspose] | type[ops.Transpose]
 ]  # what reshapes and what transposes
@@ -92,6 +95,10 @@ class _Sequences:
             self.nodes.append(self.taken(node))
             return
         if isinstance(node, ops.Dequantize) and self.ends(node):
+            return
+        if isinstance(node, ops.QTake) and self.take(node):
+            return
+        if isinstance(node, ops.QDense) and self.dense_of_batch(node):
             return
         order, before = self.order(node), (len(self.nodes), len(self.made))
         moved = self.moved(node, order) if order else None
@@ -189,6 +196,33 @@ class _Sequences:
         self.unfold(real, node.output, real, order, (ops.Reshape, ops.Transpose))
         return True
 
+    def take(self, node: ops.QTake) -> bool:
+        """Takes elements along one axis of a tensor from its image; False where they don't step
+        evenly there, or where there is no image."""
+        image, form = self.forms.get(node.data, ("", None))
+        tables, shape = node.tables(), self.shape(node.data)
+        parts = [n for n, size in enumerate(shape) if tables[n] != tuple(range(size))]
+        if form is None or len(parts) != 1 or OUTSIDE in node.places or image == node.data:
+            return False
+        (axis,) = parts
+        if (taken := form.taken(axis, tables[axis])) is None:
+            return False
+        place, table = taken
+        of_image = [list(range(size)) for size in self.shape(image)]
+        of_image[PLACES[place]] = table
+        before = len(self.nodes), len(self.made)
+        sizes = tuple(len(each) for each in of_image)
+        output = self.tensor(f"{node.output}.image", sizes, node.output)
+        places = tuple(element for each in of_image for element in each)
+        made = ops.QTake(name=node.name, output=output, data=image, shape=sizes, places=places)
+        if place != CHANNELS and not self.fits(made):
+            self.forget(*before)
+            return False
+        self.nodes.append(made)
+        self.forms[node.output] = output, form.resized(axis, len(tables[axis]))
+        self.leave_form(node)
+        return True
+
     # What computes ----------------------------------------------------------------------------
 
     def order(self, node: Node) -> Order | None:
@@ -198,7 +232,7 @@ class _Sequences:
             return self.order_of_cluster(node)
         known = [self.forms[name][1] for name in node.inputs if name in self.forms]
         if isinstance(node, ops.QDense):
-            rows = node.data in self.rows or (known and known[0].order() == ROWS)
+            rows = node.data in self.rows or (known and known[0].is_rows)
             return ROWS if rows else None
         order = known[0].order() if known else self.order_of_input(node)
         if order is None or order == IMAGE:
@@ -207,6 +241,29 @@ class _Sequences:
             return order if image_axis(order, node.axis) is not None else None
         alike = all(self.shape(n) == self.shape(node.output) for n in operands(node))
         return order if isinstance(node, BY_ELEMENT) and alike else None
+
+    def dense_of_batch(self, node: ops.QDense) -> bool:
+        """Computes a dense layer of the vectors of several images; False where data are none."""
+        known, form = self.forms.get(node.data, ("", None))
+        if form is None or not (batch := shared(form.axes[0], form.places.batch)):
+            return False
+        before = len(self.nodes), len(self.made)
+        places = Places(batch, form.axes[1], form.axes[0][len(batch) :])
+        if (image := self.rearranged(known, form, places)) is None:
+            return False
+        form = replace(form, places=places)
+        n, _, _, pixels = self.shape(image)
+        shape = n, self.shape(node.output)[1], 1, pixels
+        output = self.tensor(f"{node.output}.image", shape, node.output)
+        made = convolution(node, self.graph, image, output)
+        self.made.append(made.weight)
+        if not self.fits(made):
+            self.forget(*before)
+            return False
+        self.nodes.append(made)
+        self.forms[node.output] = output, form.resized(1, shape[1])
+        self.leave_form(node)
+        return True
 
     def moved(self, node: Node, order: Order) -> Node:
         """A node that does on images what one does on tensors."""
@@ -263,8 +320,10 @@ class _Sequences:
     def image(self, name: str, order: Order) -> str:
         """The image of a tensor whose axes have some order there."""
         shape = image_shape(self.shape(name), order)
-        if name in self.forms and (known := self.rearranged(*self.forms[name], order)):
-            return known
+        if name in self.forms:
+            known, form = self.forms[name]
+            if arranged := self.rearranged(known, form, form.placed(order)):
+                return arranged
         image = f"{name}.image{''.join(map(str, order.perm))}"
         if image in self.graph.tensors:
             return image
@@ -292,10 +351,9 @@ class _Sequences:
             reshape(name=image, output=image, data=turned),
         ]
 
-    def rearranged(self, image: str, form: Form, order: Order) -> str | None:
-        """An image of the same tensor with the axes in another order; None where the accelerator
+    def rearranged(self, image: str, form: Form, places: Places) -> str | None:
+        """An image of the same tensor with the factors in other places; None where the accelerator
         makes none of it."""
-        places = form.placed(order)
         if viewed := self.viewed(image, form, places):
             return viewed
         swapped = Places(places.batch, places.pixels, places.channels)
@@ -331,6 +389,21 @@ class _Sequences:
         image, _ = self.forms[node.output]
         self.unfold(node.name, node.output, image, order, (ops.QReshape, ops.QTranspose))
 
+    def leave_form(self, node: Node) -> None:
+        """Makes a node's result of its image, whatever part of an axis each place has."""
+        image, form = self.forms[node.output]
+        factors = [factor for place in form.places for factor in place]
+        sizes = tuple(form.sizes[factor] for factor in factors)
+        wanted = [factor for axis in form.axes for factor in axis]
+        perm = tuple(factors.index(factor) for factor in wanted)
+        parts = self.tensor(f"{image}.parts", sizes, image)
+        turned = self.tensor(f"{image}.turned", tuple(sizes[n] for n in perm), image)
+        self.nodes += [
+            ops.QReshape(name=parts, output=parts, data=image),
+            ops.QTranspose(name=turned, output=turned, data=parts, perm=perm),
+            ops.QReshape(name=f"{node.name}.sequence", output=node.output, data=turned),
+        ]
+
     def unfold(self, name: str, output: str, image: str, order: Order, moves: Moves) -> None:
         """Makes a tensor of an image by nodes that move elements."""
         shape, (reshape, transpose) = self.shape(output), moves
@@ -360,7 +433,7 @@ def operands(node: Node) -> list[str]:
 
 def image_axis(order: Order, axis: int) -> int | None:
     """The axis of an image along which a tensor's outermost axis of a place lies."""
-    places = zip(order, (0, 1, 3), strict=True)
+    places = zip(order, PLACES, strict=True)
     return next((of_image for place, of_image in places if place[:1] == (axis,)), None)
 
 
