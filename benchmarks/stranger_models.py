@@ -317,8 +317,8 @@ def images(model: onnx.ModelProto, count: int, seed: int) -> Iterator[dict[str, 
         yield {"input": (wave + 0.3 * rng.standard_normal(shape)).astype(np.float32)}
 
 
-def write(network: str, style: str, path: Path) -> dict[str, Array]:
-    """Writes a quantized network and gives an input for it."""
+def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
+    """Writes a network, quantized in a style, and gives an input for it."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -327,8 +327,7 @@ def write(network: str, style: str, path: Path) -> dict[str, Array]:
     )
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    model, chosen = NETWORKS[network](), STYLES[style]
-    samples = images(model, SAMPLES, 0)
+    chosen, samples = STYLES[style], images(model, SAMPLES, 0)
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
         def get_next(self) -> dict[str, Array] | None:

@@ -1,9 +1,13 @@
-"""Small CNNs that aren't bundled, in three styles of quantization: what is left to the host.
+"""Small networks that aren't bundled, in three styles of quantization: what is left to the host.
 
     python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
+    python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c
 
-- host: layers that the host runs; conversions of numbers or of their layout are none (``-v``
-  prints each with its reason);
+Models are those of ``stranger_models.py``, CNNs, and of ``stranger_sequences.py``, transformers and
+recurrent cells: names with commas, or ``cnns`` or ``sequences`` for all of a kind.
+
+- host: what the host runs between the accelerator's first and last operator, conversions of numbers
+  and of their layout too (``-v`` prints each with its reason);
 - cosine: the least of all outputs, with onnxruntime's graph without fusion;
 - differ: the most that any output differs from it, in parts of the output's largest element.
 
@@ -14,18 +18,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import stranger_models
+import stranger_sequences
 from rich.console import Console
 from rich.table import Table
 
 import vdla
 from vdla.analysis.ort import cosine, ort_run
-from vdla.compiler.placement import processor_layers
+from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
+
+NETWORKS = {**stranger_models.NETWORKS, **stranger_sequences.NETWORKS}
 
 
 @dataclass(frozen=True)
@@ -45,36 +53,42 @@ def measure(network: str, style: str, config: Config) -> Row:
     """Compiles, simulates and compares a network on a random image."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{network}-{style}.onnx"
-        inputs = stranger_models.write(network, style, path)
+        inputs = stranger_models.write(NETWORKS[network](), style, path)
         module = vdla.compile(path, config)
         result = vdla.run(module, inputs)
         wanted = ort_run(path, inputs, fuse=False)
-    rows = module.metadata["placement"]
-    names, layers = processor_layers(rows)
-    reasons = {row["name"]: f"{row['op']}: {row['reason']}" for row in rows}
+    rows = between(module.metadata["placement"])
+    left = [row for row in rows if row["device"] != ACCELERATOR]
     pairs = [(result.outputs[name], want) for name, want in wanted.items()]
     return Row(
         network,
         style,
         result.cycles,
-        layers,
-        {name: reasons[name] for name in names},
+        len(rows),
+        {row["name"]: f"{row['op']}: {row['reason']}" for row in left},
         min(cosine(*pair) for pair in pairs),
         max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs),
     )
+
+
+def between(rows: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:
+    """The rows of a placement from the accelerator's first operator to its last."""
+    numbers = [n for n, row in enumerate(rows) if row["device"] == ACCELERATOR]
+    return rows[numbers[0] : numbers[-1] + 1] if numbers else rows
 
 
 def main() -> None:
     """Prints a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-c", "--config", default="paper")
-    parser.add_argument("--models", default=",".join(stranger_models.NETWORKS))
+    parser.add_argument("--models", default="cnns")
     parser.add_argument("--styles", default=",".join(stranger_models.STYLES))
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     config, rows = load_config(options.config), []
-    for network in options.models.split(","):
+    kinds = {"cnns": stranger_models.NETWORKS, "sequences": stranger_sequences.NETWORKS}
+    for network in (n for name in options.models.split(",") for n in kinds.get(name, [name])):
         rows += [measure(network, style, config) for style in options.styles.split(",")]
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))

@@ -30,6 +30,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     no_reciprocals,
     operator_of,
     template_of,
+    unlike_blocks,
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
@@ -41,6 +42,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
     fuses,
 )
 from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables
+from vdla.compiler.targets.accelerator.rewrites.heads import pad_heads
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
@@ -120,6 +122,11 @@ class Accelerator(Target):
         def in_parts(graph: Graph) -> Graph:
             return part_layers(graph, self.config.channel_block)
 
+        def with_whole_heads(graph: Graph) -> Graph:
+            if unlike_blocks(self.config):
+                return graph
+            return pad_heads(graph, self.config.channel_block)
+
         def in_images(graph: Graph) -> Graph:
             return sequences_as_images(graph, self.config, self.min_fill, self.strict)
 
@@ -129,6 +136,7 @@ class Accelerator(Target):
         return (
             Pass("sequences_as_rows", in_rows, adds=frozenset((ops.QTakeView,))),
             Pass("part_layers", in_parts),
+            Pass("pad_heads", with_whole_heads),
             Pass("sequences_as_images", in_images),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),

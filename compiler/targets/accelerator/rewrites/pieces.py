@@ -61,16 +61,13 @@ class _Pieces:
     def look(self) -> None:
         """Looks through all quantizations but the ends."""
         self.real: dict[str, str] = {}  # what a Dequantize gives, before it was quantized
-        self.sources: dict[str, str] = {}  # by such a tensor, the first Dequantize of it
         known: dict[str, Array] = {}
         for node in self.graph.nodes:
             if not isinstance(node, ops.Dequantize):
                 continue
             maker = self.around.makers.get(node.data)
             if isinstance(maker, ops.Quantize) and maker.name not in self.ends:
-                real = self.real.get(maker.data, maker.data)
-                self.real[node.output] = real
-                self.sources.setdefault(real, node.output)
+                self.real[node.output] = self.real.get(maker.data, maker.data)
             elif node.data in self.graph.constants:
                 kind = self.graph.tensors[node.output]
                 known[node.output] = node.evaluate([self.graph.constants[node.data]], kind)
@@ -81,29 +78,48 @@ class _Pieces:
         """The nodes in the place of a Quantize of pieces; None where it stays as it is."""
         plain = self.whole(node, self.around)
         whole = plain or self.whole(node, self.through)
-        if whole is None:
+        source = self.source(node, whole.data) if whole else None
+        if whole is None or source is None:
             return None
         self.ends.add(node.name)
         self.look()
         if plain and (isinstance(plain, Deviation) or self.is_one(node)):
             return None
-        source = whole.data if plain else self.sources[whole.data]
         self.changed = True
         *pieces, last = self.pieces(node.name, replace(whole, data=source))
         return [*pieces, last, replace(node, data=last.output)]
+
+    def source(self, node: ops.Quantize, real: str) -> str | None:
+        """What a Dequantize gives of a tensor, as what a node quantizes reads it; None where that
+        reads the tensor before it was quantized."""
+        if isinstance(self.around.makers.get(real), ops.Dequantize):
+            return real
+        result, rest, seen = None, [node.data], set[str]()
+        while rest:
+            if (name := rest.pop()) in seen:
+                continue
+            seen.add(name)
+            maker = self.around.makers.get(name)
+            if name == real:
+                return None
+            if self.real.get(name) == real:
+                result = name
+            elif isinstance(maker, ops.Dequantize):
+                before = self.around.makers.get(maker.data)
+                through = name in self.real and isinstance(before, ops.Quantize)
+                rest += before.inputs if through and before else ()
+            elif maker is not None:
+                rest += maker.inputs
+        return result
 
     def is_one(self, node: ops.Quantize) -> bool:
         """Whether what a node quantizes is one operator already."""
         return isinstance(self.around.makers.get(node.data), ops.Softmax)
 
     def whole(self, node: ops.Quantize, around: Neighbours) -> Whole | None:
-        """What a node quantizes, if that is of what a Dequantize gives."""
+        """What a node quantizes, if that is a whole one."""
         data = self.real.get(node.data, node.data) if around is self.through else node.data
-        whole = deviation_of(data, around) or shares_of(data, around)
-        if whole is None:
-            return None
-        source = isinstance(self.around.makers.get(whole.data), ops.Dequantize)
-        return whole if source or (around is self.through and whole.data in self.sources) else None
+        return deviation_of(data, around) or shares_of(data, around)
 
     def pieces(self, name: str, whole: Whole) -> Iterator[Node]:
         """The float operators of a whole one."""

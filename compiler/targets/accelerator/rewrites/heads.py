@@ -1,0 +1,201 @@
+"""Heads whose features end within a block, with features more that are always zero.
+
+A product of two activations reads whole blocks of features. Heads of 24 features lie one behind
+another, so that every second one begins within a block of 16: the dense layer that makes them gets
+weights of zero for features that fill the blocks, and the one that reads them as many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.support.numbers import ceil_div
+
+Axis = tuple[str, int]  # of a tensor
+
+
+def pad_heads(graph: Graph, block: int) -> Graph:
+    """Fills the blocks of heads.
+
+    before: d = QDense(x): [50, 48]; h = QReshape(d): [1, 50, 2, 24]; y = MatMul(DQ(h turned), ...)
+    after:  d = QDense(x): [50, 64]; h = QReshape(d): [1, 50, 2, 32]; y = MatMul(DQ(h turned), ...)
+    """
+    for node in graph.nodes:
+        if not isinstance(node, ops.MatMul):
+            continue
+        for name, axis in ((node.a, -1), (node.b, -1)):
+            shape = graph.tensors[name].shape
+            if shape[axis] % block:
+                heads = _Heads(graph, shape[axis], ceil_div(shape[axis], block) * block)
+                graph = heads.padded() if heads.follow((name, len(shape) + axis)) else graph
+    return graph
+
+
+@dataclass
+class _Heads:
+    """All tensors whose heads get more features: ``size`` become ``whole``.
+
+    ``axes`` says by tensor which axis has the features, of one head or of several one behind
+    another.
+    """
+
+    graph: Graph
+    size: int
+    whole: int
+    axes: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.makers, self.uses = self.graph.producers(), self.graph.uses()
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.graph.tensors[name].shape
+
+    def follow(self, start: Axis) -> bool:
+        """Notes all tensors that have a head's features, from dense layers to dense layers; False
+        where an operator stands between that needs them as they are."""
+        rest = [start]
+        while rest:
+            name, axis = rest.pop()
+            if self.axes.setdefault(name, axis) != axis:
+                return False
+            nodes = [*self.uses[name], *([self.makers[name]] if name in self.makers else [])]
+            inside = name in self.makers and name not in self.graph.outputs
+            if not inside or self.shape(name)[axis] % self.size:
+                return False
+            for node in nodes:
+                if (others := self.others(node, name, axis)) is None:
+                    return False
+                rest += [each for each in others if self.axes.get(each[0]) != each[1]]
+        return True
+
+    def others(self, node: Node, name: str, axis: int) -> list[Axis] | None:
+        """Where else an operator has the features of one of its tensors; None where it needs them
+        as they are."""
+        if isinstance(node, ops.QDense):
+            whole = name in (node.data, node.output) and axis == 1
+            return [] if whole and node.lo <= node.out_zp <= node.hi else None
+        if isinstance(node, ops.MatMul):
+            return self.of_product(node, name, axis)
+        if isinstance(node, ops.QTranspose):
+            turned = node.perm.index(axis) if name == node.data else node.perm[axis]
+            return [(node.output if name == node.data else node.data, turned)]
+        if isinstance(node, ops.QReshape):
+            return self.of_reshape(node, name, axis)
+        if isinstance(node, ops.QTake):
+            parts = [node.tables()[axis][n :: self.size] for n in range(self.size)]
+            first = np.array(parts[0])
+            runs = all(np.array_equal(np.array(p), first + n) for n, p in enumerate(parts))
+            return [(node.data, axis), (node.output, axis)] if runs else None
+        if isinstance(node, ops.QAdd):
+            if not node.lo <= node.out_zp <= node.hi:
+                return None
+            names = [n for n in (*node.inputs, node.output) if n not in self.graph.constants]
+            return [(each, axis) for each in names]
+        if isinstance(node, ops.QTable):
+            return [(node.data, axis), (node.output, axis)] if self.keeps_zero(node) else None
+        if isinstance(node, ops.Quantize | ops.Dequantize) and node.axis is None:
+            return [(node.data, axis), (node.output, axis)]
+        return None
+
+    def of_product(self, node: ops.MatMul, name: str, axis: int) -> list[Axis] | None:
+        """The features of a product: what is summed over, or columns of the second factor."""
+        last = len(self.shape(node.output)) - 1
+        if node.a == node.b or any(len(self.shape(n)) != last + 1 for n in (node.a, node.b)):
+            return None
+        if (name, axis) in ((node.a, last), (node.b, last - 1)):
+            return [(node.a, last), (node.b, last - 1)]
+        if (name, axis) in ((node.b, last), (node.output, last)):
+            return [(node.b, last), (node.output, last)]
+        return None
+
+    def of_reshape(self, node: ops.QReshape, name: str, axis: int) -> list[Axis] | None:
+        """The axis of the other shape whose elements follow one another at the same distance."""
+        other = node.output if name == node.data else node.data
+        before, shape = self.shape(name), self.shape(other)
+        inner = prod(before[axis + 1 :])
+        axes = [n for n, size in enumerate(shape) if size > 1 and prod(shape[n + 1 :]) == inner]
+        return [(other, axes[0])] if axes and shape[axes[0]] % self.size == 0 else None
+
+    def keeps_zero(self, node: ops.QTable) -> bool:
+        """Whether the zero of a function's data becomes that of its result."""
+        table = self.graph.constants.get(node.table)
+        data, result = (self.graph.tensors[name].quant for name in (node.data, node.output))
+        if table is None or data is None or result is None:
+            return False
+        return int(table[data.zero_point + 128]) == result.zero_point
+
+    # With more features ------------------------------------------------------------------------
+
+    def padded(self) -> Graph:
+        """The graph in which all heads have whole blocks."""
+        graph = self.graph.copy()
+        for name, axis in self.axes.items():
+            kind = graph.tensors[name]
+            sizes = [*kind.shape]
+            sizes[axis] = sizes[axis] // self.size * self.whole
+            graph.tensors[name] = replace(kind, shape=tuple(sizes))
+        nodes = [self.made(node, graph) for node in graph.nodes]
+        return replace(graph, nodes=tuple(nodes))
+
+    def made(self, node: Node, graph: Graph) -> Node:
+        """A node for heads with more features."""
+        if isinstance(node, ops.QDense):
+            return self.dense(node, graph)
+        if isinstance(node, ops.QAdd) and node.output in self.axes:
+            return self.sum(node, graph)
+        if isinstance(node, ops.QTake) and node.output in self.axes:
+            return self.take(replace(node, shape=graph.tensors[node.output].shape))
+        return node
+
+    def take(self, node: ops.QTake) -> ops.QTake:
+        """Elements of heads with more features."""
+        old = self.graph.node(node.name)
+        assert isinstance(old, ops.QTake)
+        tables, axis = [list(table) for table in old.tables()], self.axes[node.output]
+        starts = [first // self.size * self.whole for first in tables[axis][:: self.size]]
+        tables[axis] = [start + n for start in starts for n in range(self.whole)]
+        return replace(node, places=tuple(place for table in tables for place in table))
+
+    def sum(self, node: ops.QAdd, graph: Graph) -> ops.QAdd:
+        """A sum whose constant is zero where heads have more features."""
+        axis = self.axes[node.output]
+        for name, zero in ((node.a, node.a_zp), (node.b, node.b_zp)):
+            if (array := graph.constants.get(name)) is not None:
+                wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)
+                padded = f"{node.name}.padded"
+                graph.constants[padded] = wide
+                graph.tensors[padded] = replace(graph.tensors[name], shape=wide.shape)
+                node = node.renamed({name: padded})
+        return node
+
+    def dense(self, node: ops.QDense, graph: Graph) -> ops.QDense:
+        """A dense layer that makes or reads heads with more features."""
+        weight, bias = graph.constants[node.weight], graph.constants[node.bias]
+        scale = np.array(node.scale)
+        if node.data in self.axes:
+            weight = self.spread(weight, 1)
+        if node.output in self.axes:
+            weight, bias = self.spread(weight, 0), self.spread(bias, 0)
+            scale = self.spread(scale, 0)
+            scale[scale == 0] = node.scale[0]  # of features that are zero with any
+        if weight is graph.constants[node.weight]:
+            return node
+        names = f"{node.name}.padded_weight", f"{node.name}.padded_bias"
+        for name, array, like in zip(names, (weight, bias), (node.weight, node.bias), strict=True):
+            graph.constants[name] = np.ascontiguousarray(array)
+            graph.tensors[name] = replace(graph.tensors[like], shape=array.shape)
+        numbers = tuple(float(each) for each in scale)
+        return replace(node, weight=names[0], bias=names[1], scale=numbers)
+
+    def spread(self, array: Array, axis: int) -> Array:
+        """An array with zeros behind the features of each head."""
+        heads = np.moveaxis(array, axis, 0).reshape(-1, self.size, *np.delete(array.shape, axis))
+        zeros = [(0, 0), (0, self.whole - self.size), *[(0, 0)] * (array.ndim - 1)]
+        result = np.pad(heads, zeros)
+        return np.moveaxis(result.reshape(-1, *result.shape[2:]), 0, axis)

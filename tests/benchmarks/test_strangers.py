@@ -1,0 +1,62 @@
+"""Transformers and recurrent cells that aren't bundled: the host's share, and their numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scripts import load_script
+
+from vdla.analysis.ort import cosine, ort_run
+from vdla.compiler.build import compile_graph, placed_graph
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.placement import report
+from vdla.isa.config import load_config
+from vdla.runtime import Executor
+from vdla.runtime.devices.sim import SimDevice
+
+FULL = load_config("paper-full")
+MOST_ON_HOST = 4
+LEAST_COSINE = 0.995
+QUICK = {"early", "crossed"}
+strangers = load_script("benchmarks/strangers.py")
+NETWORKS = strangers.stranger_sequences.NETWORKS
+
+
+@pytest.fixture
+def written(request, tmp_path):
+    """A network quantized in a style, and its input."""
+    name, style = request.param
+    path = tmp_path / f"{name}.onnx"
+    return path, strangers.stranger_models.write(NETWORKS[name](), style, path)
+
+
+ALL = [
+    pytest.param((name, style), id=f"{name} {style}", marks=() if quick else pytest.mark.long)
+    for name in NETWORKS
+    for style in ("s8c", "u8")
+    for quick in [name in QUICK and style == "s8c"]
+]
+
+
+@pytest.mark.parametrize("written", ALL, indirect=True)
+def test_strangers_run_whole(written):
+    path, inputs = written
+    graph, placements = placed_graph(import_onnx(path), FULL)
+    rows = strangers.between(report(graph, placements))
+    left = [row["name"] for row in rows if row["device"] != "vdla"]
+    assert len(left) <= MOST_ON_HOST, left
+    values = evaluate(graph, inputs)
+    for name, wanted in ort_run(path, inputs, fuse=False).items():
+        assert cosine(values[name], wanted) >= LEAST_COSINE
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("written", ALL, indirect=True)
+def test_the_simulator_gives_what_the_graph_means(written):
+    path, inputs = written
+    graph = import_onnx(path)
+    outputs = Executor(compile_graph(graph, FULL), SimDevice(FULL)).run(inputs).outputs
+    values = evaluate(placed_graph(graph, FULL)[0], inputs)
+    for name, result in outputs.items():
+        np.testing.assert_array_equal(result, values[name])
