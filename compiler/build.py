@@ -170,6 +170,15 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     return assemble(network, config, options.processor, options.gpu, compilation.dump)
 
 
+def rewritten_graph(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[Graph, Placements]:
+    """An imported graph as its devices compute it, before tensors lie as they want them."""
+    compilation = _compilation(graph, config, options or Options())
+    compilation.rewrite()
+    return compilation.graph, compilation.placements
+
+
 def placed_graph(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[Graph, Placements]:

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vdla.analysis.comparison import Comparison, compare_models, find_workload
-from vdla.analysis.difference import Check, per_layer, relative_bound, whole
+from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bound, whole
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
 from vdla.analysis.published import published
@@ -323,8 +323,11 @@ def check(model: Module | str | Path, options: Run) -> Check:
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     compile_options = _compile_options(options)
-    graph = optimize(import_graph(path, compile_options, shapes))
+    imported = import_graph(path, compile_options, shapes)
+    graph = optimize(imported)
     layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)
+    if compile_options.accelerated:
+        layers += per_cluster(imported, inputs[0], config, compile_options, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -15,13 +16,20 @@ from qdq import QdqModel
 
 from vdla.analysis import difference
 from vdla.analysis.ort import layer_differences, ort_tensors
+from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
 from vdla.compiler.graph.rounding import undecided
+from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.transformers import Sizes, vit
+from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
+
+FULL = load_config("tiny", ["table_bytes=2048", "reciprocal_units=2"])
 
 
 def pools(batch=1):
@@ -159,6 +167,56 @@ def test_a_convolution_one_step_off_is_wrong(tmp_path):
 
     (layer,) = layer_differences(graph, ort_tensors(path, x), wrong)
     assert layer.share > 0.9
+
+
+# Operators in integers that are floats in the file -----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    """A quantized vision transformer of one block."""
+    path = tmp_path_factory.mktemp("vit") / "vit.onnx"
+    b = vit(Sizes(blocks=1, features=16, heads=2, length=5), image=(1, 3, 4, 16), patch=4)
+    quantize_model(b.model("head"), path, b.samples)
+    return path, b.samples[0]
+
+
+def test_clusters_are_within_their_bounds(transformer):
+    path, inputs = transformer
+    layers = difference.per_cluster(import_onnx(path), inputs, FULL, Options())
+    assert Counter(each.op for each in layers) == {"QSoftmax": 1, "QNormalize": 3, "QMatMul": 2}
+    assert all(layer.holds for layer in layers)
+
+
+@pytest.mark.long
+def test_clusters_are_checked(vdla, transformer):
+    path, _ = transformer
+    sets = ("--set", "table_bytes=2048", "--set", "reciprocal_units=2")
+    done = vdla("run", path, "-c", "tiny", *sets, "--check", "--samples", 1, "--json")
+    assert done.code == 0, done.out
+    kinds = Counter(layer["op"] for layer in done.json["layers"])
+    assert (kinds["QSoftmax"], kinds["QNormalize"], kinds["QMatMul"]) == (1, 3, 2)
+    most = {layer["op"]: layer["most"] for layer in done.json["layers"]}
+    assert (most["QSoftmax"], most["QNormalize"], most["QMatMul"]) == (0.003, 0.04, 0.001)
+
+
+def test_a_cluster_one_step_off_is_wrong(transformer, monkeypatch):
+    path, inputs = transformer
+
+    def wrong(graph, node, values, *_):
+        return np.clip(evaluate_node(graph, node, [values[n] for n in node.inputs]) + 1, -128, 127)
+
+    monkeypatch.setattr(difference, "_alone", wrong)
+    layers = difference.per_cluster(import_onnx(path), inputs, FULL, Options())
+    assert len(layers) == 6
+    assert not any(layer.holds for layer in layers)
+
+
+def test_rounding_that_grows_is_no_error():
+    """Of a network where the reference's own rounding moves the outputs."""
+    agreement = difference.Agreement(0.9965, True, False, 1.0, 0.0, 1.0, 0.1, False, 0.998)
+    assert difference.Check([], [agreement]).holds
+    assert not difference.Check([], [replace(agreement, unfused=0.999)]).holds
 
 
 # What onnxruntime doesn't run, coarse floats, no elements -----------------------------------------

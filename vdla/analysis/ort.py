@@ -17,6 +17,7 @@ from vdla.compiler.graph.rounding import undecided
 from vdla.runtime.external import exact_session
 from vdla.support.errors import UserError
 
+MAX_SHARE = 0.001  # elements of a layer that may differ from the reference, by at most 1
 Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
 
 
@@ -24,7 +25,8 @@ Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
 class LayerDifference:
     """One layer's result against the reference's: counts of elements, and the largest step.
 
-    ``ties`` of the ``different`` are one step apart where float32 may round either way.
+    ``ties`` of the ``different`` are one step apart where float32 may round either way; ``most`` is
+    the part of the elements that may be one step apart for another reason.
     """
 
     name: str
@@ -33,11 +35,27 @@ class LayerDifference:
     different: int
     largest: int
     ties: int
+    most: float = MAX_SHARE
 
     @property
     def share(self) -> float:
         """The part of the elements that differ and are no ties."""
         return (self.different - self.ties) / self.elements if self.elements else 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether elements differ by at most one step, seldom."""
+        return self.largest <= 1 and self.share <= self.most
+
+    @classmethod
+    def of(
+        cls, node: Node, got: Array, want: Array, either: Array | None, most: float = MAX_SHARE
+    ) -> LayerDifference:
+        """The difference of a node's result, where ``either`` of two neighbours may be right."""
+        gap = np.abs(got.astype(np.int32) - want.astype(np.int32))
+        ties = 0 if either is None else int(((gap == 1) & either).sum())
+        different, largest = int((gap > 0).sum()), int(gap.max(initial=0))
+        return cls(node.name, node.op, gap.size, different, largest, ties, most)
 
 
 class OnnxruntimeError(UserError):
@@ -124,16 +142,9 @@ def layer_differences(
         if node.output not in tensors or any(name not in values for name in node.inputs):
             continue
         operands = [as_int8(values[name], graph, name) for name in node.inputs]
-        got = evaluate(graph, node, operands).astype(np.int32)
-        want = as_int8(tensors[node.output], graph, node.output).astype(np.int32)
-        gap = np.abs(got - want)
-        either = undecided(node, operands)
-        ties = 0 if either is None else int(((gap == 1) & either).sum())
-        report.append(
-            LayerDifference(
-                node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max(initial=0)), ties
-            )
-        )
+        got = evaluate(graph, node, operands)
+        want = as_int8(tensors[node.output], graph, node.output)
+        report.append(LayerDifference.of(node, got, want, undecided(node, operands)))
     return report
 
 

@@ -245,7 +245,9 @@ class _Sequences:
     def dense_of_batch(self, node: ops.QDense) -> bool:
         """Computes a dense layer of the vectors of several images; False where data are none."""
         known, form = self.forms.get(node.data, ("", None))
-        if form is None or not (batch := shared(form.axes[0], form.places.batch)):
+        if form is None or len(form.axes) != len(ROWS.perm):
+            return False
+        if not (batch := shared(form.axes[0], form.places.batch)):
             return False
         before = len(self.nodes), len(self.made)
         places = Places(batch, form.axes[1], form.axes[0][len(batch) :])
