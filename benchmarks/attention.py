@@ -78,7 +78,7 @@ def head(config: Config, length: int = VIT_TINY.length) -> Head:
     (output,) = result.outputs.values()
     streams = [step for step in result.steps if step.device and step.device.trace is not None]
     if len(streams) != 1:
-        raise SystemExit(f"config {config.name}: expected one program, found {len(streams)}")
+        raise SystemExit(f"config {config.name}: expected one program, measured {len(streams)}")
     (step,) = streams
     stream = module.metadata["streams"][step.name]
     known = titles(module.metadata["placement"])
@@ -101,7 +101,7 @@ def titles(placement: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return result
 
 
-def plot(found: Head, path: Path) -> None:
+def plot(measured: Head, path: Path) -> None:
     """When each layer has instructions of each kind in flight, a row for a layer."""
     import matplotlib
 
@@ -109,23 +109,23 @@ def plot(found: Head, path: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = NAME  # the same file for the same run
     from matplotlib import pyplot
 
-    names = list(found.extents)
+    names = list(measured.extents)
     figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(names) + 1.3))
     for row, name in enumerate(names):
         for place, (kind, colour) in enumerate(COLOURS.items()):
             bars = [
                 (int(start), int(finish) + 1 - int(start))
                 for each, layer, start, finish in zip(
-                    found.run.instructions, found.layers, found.run.start, found.run.finish,
-                    strict=True,
+                    measured.run.instructions, measured.layers, measured.run.start,
+                    measured.run.finish, strict=True,
                 )
                 if layer == name and each.mnemonic == kind
             ]  # fmt: skip
             axes.broken_barh(merged(bars), (row + 0.2 * place - 0.4, 0.18), color=colour)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, found.run.cycles)
-    axes.set_xlabel(f"cycles on {found.run.config.name}")
+    axes.set_xlim(0, measured.run.cycles)
+    axes.set_xlabel(f"cycles on {measured.run.config.name}")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     keys = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
     axes.legend(keys, COLOURS, loc="lower left", frameon=False)
@@ -157,45 +157,45 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="rewrite the table in a page")
     options = parser.parse_args()
     config = load_config(options.config)
-    found = head(config, options.length)
+    measured = head(config, options.length)
     table = Table(*HEADS)
-    for row in rows(found):
+    for row in rows(measured):
         table.add_row(*row)
     Console().print(table)
-    print(f"{found.run.cycles:,} cycles on {config.name}, cosine {found.cosine:.5f}")
+    print(f"{measured.run.cycles:,} cycles on {config.name}, cosine {measured.cosine:.5f}")
     if options.page:
         options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(page(found, options.length), "utf-8")
+        options.page.write_text(page(measured, options.length), "utf-8")
     if options.trace:
-        events = trace_events(found.run, found.layers, found.stages)
+        events = trace_events(measured.run, measured.layers, measured.stages)
         options.trace.write_text(json.dumps(events, separators=(",", ":")))
     if options.plot:
-        plot(found, options.plot)
+        plot(measured, options.plot)
     if options.write:
-        lines = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *rows(found)]
+        lines = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *rows(measured)]
         text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
         before, rest = options.write.read_text().split(MARK)
         options.write.write_text(f"{before}{MARK}{text}{rest[rest.index(END) :]}")
 
 
-def rows(found: Head) -> list[tuple[str, ...]]:
+def rows(measured: Head) -> list[tuple[str, ...]]:
     """A row for each layer, and one for the whole run."""
-    extents = {**found.extents, "all": (0, found.run.cycles)}
+    extents = {**measured.extents, "all": (0, measured.run.cycles)}
     return [
         (name, f"{start:,}", f"{end - 1:,}", f"{end - start:,}",
-         f"{100 * (end - start) / found.run.cycles:.1f} %")
+         f"{100 * (end - start) / measured.run.cycles:.1f} %")
         for name, (start, end) in extents.items()
     ]  # fmt: skip
 
 
-def page(found: Head, length: int) -> str:
+def page(measured: Head, length: int) -> str:
     """The page of a run."""
-    names = [engine.name for engine in engines(found.run.config)]
+    names = [engine.name for engine in engines(measured.run.config)]
     lead = (
         f"softmax(QKᵀ/√d)·V of {length} vectors of {SIZE} features and the dense layers around it, "
-        f"int8: {found.run.cycles:,} cycles on {', '.join(names)}."
+        f"int8: {measured.run.cycles:,} cycles on {', '.join(names)}."
     )
-    return run_page("one attention head", lead, found.run, found.layers, found.stages)
+    return run_page("one attention head", lead, measured.run, measured.layers, measured.stages)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import (
     Operator,
-    tensor_names,
     tile_text,
 )
 from vdla.compiler.targets.accelerator.target import Lowered
@@ -44,8 +43,6 @@ from vdla.isa.program import Program
 from vdla.runtime.kernels import Kernels
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Plan, accelerator_steps
-
-Names = Mapping[str, Mapping[str, str]]  # per node, of its kernel's tensors
 
 
 @dataclass(frozen=True)
@@ -79,13 +76,12 @@ def assemble(
     _write_code(functions, processor, dump)
     network = replace(network, functions=functions)
     steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
-    kernels = {name: network.lowered[name].kernel.tensors for name in network.operators}
-    names = tensor_names(network.operators, kernels)
-    linkers = _line_up(steps, network, names, config)
+    linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
     beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
     views = {**shared, **address_views(graph)}
-    memory = plan_memory(graph, constants, views, beside, _scratch(network, names))
+    scratch = {name: operator.scratch for name, operator in network.operators.items()}
+    memory = plan_memory(graph, constants, views, beside, scratch)
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items() if dump.folder is not None else ():
         dump.write("stream", name, disassemble(program))
@@ -144,25 +140,14 @@ def _write_code(functions: Functions, processor: Processor, dump: Dumper) -> Non
             report("assembly", compile_assembly([function.func], processor))
 
 
-def _line_up(plan: Plan, network: Network, names: Names, config: Config) -> dict[str, Linker]:
+def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
     """Per accelerator program, its operators' instructions in line."""
     linkers: dict[str, Linker] = {}
     for step in accelerator_steps(plan):
         linker = linkers[step.program] = Linker(config)
         for name in step.layers:
-            linker.add(name, network.lowered[name].kernel, names[name])
+            linker.add(name, network.lowered[name].kernel, network.operators[name].tensors)
     return linkers
-
-
-def _scratch(network: Network, names: Names) -> dict[str, dict[str, int]]:
-    """Per node, what its kernel has in DRAM for itself, with its bytes."""
-    result = {}
-    for node, operator in network.operators.items():
-        sizes = network.lowered[node].kernel.tensors
-        own = {names[node][key]: size for key, size in sizes.items() if key not in operator.tensors}
-        if own:
-            result[node] = own
-    return result
 
 
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:

@@ -108,9 +108,9 @@ def layer_program(
     """
     kernel = lower_schedule(op.template.schedule(tile, config), config)
     linker = Linker(config)
-    names = op.names(kernel.tensors)
-    linker.add(op.node.name, kernel, names)
-    named = {names[name]: size for name, size in kernel.tensors.items()}
+    op = op.with_kernel(kernel.tensors)
+    linker.add(op.node.name, kernel, op.tensors)
+    named = {op.tensors[name]: size for name, size in kernel.tensors.items()}
     sizes = {name: size for name, size in named.items() if name not in op.constants}
     program = standalone(linker, sizes, op.constants, alone=alone)
     return LayerProgram(**vars(program), operator=op)

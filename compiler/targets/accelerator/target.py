@@ -225,7 +225,9 @@ class Accelerator(Target):
             if accelerated and not isinstance(node, ops.ByAddresses):
                 known = lowered.get(node.name)
                 template = known.template if known else template_of(node, graph, self.config)
-                operators[node.name] = operator_of(node, graph, template, self.config)
+                operator = operator_of(node, graph, template, self.config)
+                sizes = known.kernel.tensors if known else {}
+                operators[node.name] = operator.with_kernel(sizes)
         return operators
 
 

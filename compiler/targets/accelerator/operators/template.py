@@ -13,8 +13,8 @@ whoever places, compiles or tunes asks here, and knows no operator by name.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
 from math import prod
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -202,7 +202,10 @@ AnyTemplate = Template[Any, Any]
 
 @dataclass(frozen=True)
 class Operator:
-    """One node with its template and its place in the graph, ready to be scheduled."""
+    """One node with its template and its place in the graph, ready to be scheduled.
+
+    ``scratch`` are the bytes of what its kernel has in DRAM for itself, by name.
+    """
 
     node: Node
     template: AnyTemplate
@@ -210,18 +213,14 @@ class Operator:
     constants: Mapping[str, Array]
     macs: int
     dram_bytes: int
+    scratch: Mapping[str, int] = field(default_factory=dict)
 
-    def names(self, tensors: Iterable[str]) -> dict[str, str]:
-        """The graph's names of a kernel's tensors; what only the kernel has in DRAM, between its
-        instructions, gets one of its own: ``NODE%STAGE``."""
-        return {name: self.tensors.get(name, f"{self.node.name}%{name}") for name in tensors}
-
-
-def tensor_names(
-    operators: Mapping[str, Operator], tensors: Mapping[str, Iterable[str]]
-) -> dict[str, dict[str, str]]:
-    """The graph's names of the ``tensors`` of each operator's kernel, by node and by their own."""
-    return {node: operator.names(tensors[node]) for node, operator in operators.items()}
+    def with_kernel(self, sizes: Mapping[str, int]) -> Operator:
+        """The operator with the bytes of its kernel's tensors known. What only the kernel has in
+        DRAM, between its instructions, gets a name in the graph: ``NODE%STAGE``."""
+        own = {key: f"{self.node.name}%{key}" for key in sizes if key not in self.tensors}
+        scratch = {name: sizes[key] for key, name in own.items()}
+        return replace(self, tensors={**self.tensors, **own}, scratch=scratch)
 
 
 def template_of(node: Node, graph: Graph, config: Config) -> AnyTemplate:

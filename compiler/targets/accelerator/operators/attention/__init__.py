@@ -118,7 +118,7 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
     def tiles(
         self, config: Config, vthreads: int, only: AttentionTile | None = None
     ) -> Iterator[AttentionTile]:
-        """Of two heads' keys, or of one's, where the buffers have room for them."""
+        """A block of queries with the keys of two heads, and with those of one."""
         threads = min(vthreads, 2)
         taken = self.heads_at_a_time(config.channel_block) if threads > 1 else 1
         for kept in (2, 1) if threads > 1 and self.heads > 1 else (1,):
