@@ -8,7 +8,7 @@ launches a scan in threads that the environment starts, which no target here has
 """
 
 from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.schedule.schedule import Schedule, create_schedule
+from vdla.compiler.schedule.schedule import Schedule, checked_at_the_end, create_schedule
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.schedule.trace import Step, Trace, from_json, to_json
 
@@ -18,6 +18,7 @@ __all__ = [
     "Stage",
     "Step",
     "Trace",
+    "checked_at_the_end",
     "create_schedule",
     "from_json",
     "to_json",

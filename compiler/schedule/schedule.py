@@ -6,7 +6,9 @@ A stage and its primitives are in ``stage``. The rewriting itself is in the modu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from vdla.compiler.schedule import cache, rfactor
@@ -24,10 +26,12 @@ from vdla.compiler.te.tensor import (
     ThreadAxis,
     producers,
 )
-from vdla.compiler.tir.ir import PrimFunc, Var
+from vdla.compiler.tir.ir import IRError, PrimFunc, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
+
+_checks_each = ContextVar("verify after every primitive", default=True)
 
 
 class Schedule(State[Stage]):
@@ -55,6 +59,17 @@ class Schedule(State[Stage]):
     def __getitem__(self, key: Tensor | Operation | str) -> Stage:
         """The stage of a tensor; tensors that are computed together have one stage."""
         return self._stage(key)
+
+    def check(self) -> None:
+        """Verifies the function as it stands.
+
+        Raises:
+            ScheduleError: it isn't well formed.
+        """
+        try:
+            verify(self.mod)
+        except IRError as error:
+            raise ScheduleError(str(error)) from error
 
     def lower(self) -> PrimFunc:
         """``mod`` without blocks: loops, conditions, stores and intrinsic calls remain."""
@@ -287,7 +302,18 @@ def create_schedule(
     """
     group = _outputs(outputs)
     given = [t for t in producers(group) if t.op is None] if inputs is None else list(inputs)
-    return Schedule(build(given, group, name))
+    return Schedule(build(given, group, name), checked=_checks_each.get())
+
+
+@contextmanager
+def checked_at_the_end() -> Iterator[None]:
+    """Schedules made within it aren't verified after every primitive, which takes a third of the
+    time of scheduling; whoever makes them calls ``check`` when all primitives are applied."""
+    token = _checks_each.set(False)
+    try:
+        yield
+    finally:
+        _checks_each.reset(token)
 
 
 def _outputs(given: object) -> list[Tensor]:

@@ -224,9 +224,11 @@ def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
 
 def walk(stmt: Stmt) -> Iterator[Stmt]:
     """The statements of a tree, parents first, in program order."""
-    yield stmt
-    for child in stmt_children(stmt):
-        yield from walk(child)
+    waiting = [stmt]
+    while waiting:
+        stmt = waiting.pop()
+        yield stmt
+        waiting += reversed(stmt_children(stmt))
 
 
 def direct_exprs(stmt: Stmt) -> Iterator[Expr]:
@@ -301,10 +303,13 @@ def replace_buffer(
     ``reindex`` gives the new indices for the old ones.
     """
 
-    def expr(e: Expr) -> Expr:
+    def load(e: Expr) -> Expr:
         if isinstance(e, Load) and e.buffer is old:
             return Load(new, reindex(e.indices))
         return e
+
+    def expr(e: Expr) -> Expr:  # most load nothing of it, and are not built again
+        return rewrite_expr(e, load) if any(x.buffer is old for x in loads(e)) else e
 
     def region(r: BufferRegion) -> BufferRegion:
         if r.buffer is not old:
@@ -334,4 +339,4 @@ def replace_buffer(
                 return Prefetch(region(fetched))
         return s
 
-    return rewrite(stmt, node, lambda e: rewrite_expr(e, expr))
+    return rewrite(stmt, node, expr)

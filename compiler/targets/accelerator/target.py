@@ -14,7 +14,7 @@ from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
-from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule import ScheduleError, checked_at_the_end
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
@@ -234,4 +234,7 @@ class Accelerator(Target):
 @lru_cache(maxsize=512)
 def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
     """The instructions of a template: layers that are equal are lowered once in a process."""
-    return lower_schedule(template.schedule(tile, config), config)
+    with checked_at_the_end():
+        schedule = template.schedule(tile, config)
+    schedule.check()
+    return lower_schedule(schedule, config)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from scheduling import chain, rejects
 
+from vdla.compiler.schedule import checked_at_the_end
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.printer import show
+
 
 def test_the_trace_names_what_was_done():
     a, b, c, s = chain()
@@ -39,3 +43,22 @@ def test_replay_errors():
         lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),
         "replay: expected an intrinsic of , found 'gemm'",
     )
+
+
+def test_checks_at_the_end_find_what_is_wrong_and_change_nothing():
+    def scheduled():
+        _, b, c, s = chain()
+        yo, _ = s[c].split(c.axis[0], factor=4)
+        s[b].compute_at(s[c], yo)
+        return s
+
+    with checked_at_the_end():
+        late = scheduled()
+    each = scheduled()
+    assert (late.checked, each.checked) == (False, True)
+    assert late.trace == each.trace
+    assert show(late.mod) == show(each.mod)
+    late.check()
+    func = late.mod
+    late.mod = PrimFunc(func.name, (*func.params, func.params[0]), func.body)
+    rejects(late.check, f"{func.name}: two parameters are named {func.params[0].name}")

@@ -33,10 +33,12 @@ class Touches:
         self.spaces = {b: np.full((2, users, n), NEVER, np.int32) for b, n in depths.items()}
         words = ceil_div(dram_bytes, self.unit) + 1
         self.dram = np.full((2, users, words), NEVER, np.int32)
+        self._seen: tuple[Op | None, list[NDArray[np.int32]]] = None, []
 
     def lasts(self, op: Op) -> list[list[int]]:
         """For each access of an instruction, per user, the last that conflicts with it."""
-        return [_conflicts(access.write, self._view(access)) for access in op.accesses]
+        views = zip(op.accesses, self._views(op), strict=True)
+        return [_conflicts(access.write, view) for access, view in views]
 
     def last(self, op: Op) -> int:
         """The last instruction of any user that conflicts with one; NEVER where none does."""
@@ -44,8 +46,16 @@ class Touches:
 
     def mark(self, op: Op, number: int, user: int = 0) -> None:
         """Notes what an instruction writes and reads."""
-        for access in op.accesses:
-            self._view(access)[WROTE if access.write else READ, user, ...] = number
+        for access, view in zip(op.accesses, self._views(op), strict=True):
+            view[WROTE if access.write else READ, user, ...] = number
+
+    def _views(self, op: Op) -> list[NDArray[np.int32]]:
+        """The entries of each access: an instruction is marked right after it was asked about."""
+        seen, views = self._seen
+        if seen is not op:
+            views = [self._view(access) for access in op.accesses]
+            self._seen = op, views
+        return views
 
     def _view(self, access: Access) -> NDArray[np.int32]:
         """The touched entries of their table: [WROTE or READ, user, ...]."""
