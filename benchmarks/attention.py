@@ -78,7 +78,7 @@ def head(config: Config, length: int = VIT_TINY.length) -> Head:
     (output,) = result.outputs.values()
     streams = [step for step in result.steps if step.device and step.device.trace is not None]
     if len(streams) != 1:
-        raise SystemExit(f"config {config.name}: expected one program, measured {len(streams)}")
+        raise SystemExit(f"config {config.name}: expected one program, found {len(streams)}")
     (step,) = streams
     stream = module.metadata["streams"][step.name]
     known = titles(module.metadata["placement"])
@@ -101,7 +101,7 @@ def titles(placement: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return result
 
 
-def plot(measured: Head, path: Path) -> None:
+def plot(result: Head, path: Path) -> None:
     """When each layer has instructions of each kind in flight, a row for a layer."""
     import matplotlib
 
@@ -109,23 +109,23 @@ def plot(measured: Head, path: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = NAME  # the same file for the same run
     from matplotlib import pyplot
 
-    names = list(measured.extents)
+    names = list(result.extents)
     figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(names) + 1.3))
     for row, name in enumerate(names):
         for place, (kind, colour) in enumerate(COLOURS.items()):
             bars = [
                 (int(start), int(finish) + 1 - int(start))
                 for each, layer, start, finish in zip(
-                    measured.run.instructions, measured.layers, measured.run.start,
-                    measured.run.finish, strict=True,
+                    result.run.instructions, result.layers, result.run.start, result.run.finish,
+                    strict=True,
                 )
                 if layer == name and each.mnemonic == kind
             ]  # fmt: skip
             axes.broken_barh(merged(bars), (row + 0.2 * place - 0.4, 0.18), color=colour)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, measured.run.cycles)
-    axes.set_xlabel(f"cycles on {measured.run.config.name}")
+    axes.set_xlim(0, result.run.cycles)
+    axes.set_xlabel(f"cycles on {result.run.config.name}")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     keys = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
     axes.legend(keys, COLOURS, loc="lower left", frameon=False)
@@ -157,45 +157,45 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="rewrite the table in a page")
     options = parser.parse_args()
     config = load_config(options.config)
-    measured = head(config, options.length)
+    result = head(config, options.length)
     table = Table(*HEADS)
-    for row in rows(measured):
+    for row in rows(result):
         table.add_row(*row)
     Console().print(table)
-    print(f"{measured.run.cycles:,} cycles on {config.name}, cosine {measured.cosine:.5f}")
+    print(f"{result.run.cycles:,} cycles on {config.name}, cosine {result.cosine:.5f}")
     if options.page:
         options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(page(measured, options.length), "utf-8")
+        options.page.write_text(page(result, options.length), "utf-8")
     if options.trace:
-        events = trace_events(measured.run, measured.layers, measured.stages)
+        events = trace_events(result.run, result.layers, result.stages)
         options.trace.write_text(json.dumps(events, separators=(",", ":")))
     if options.plot:
-        plot(measured, options.plot)
+        plot(result, options.plot)
     if options.write:
-        lines = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *rows(measured)]
+        lines = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *rows(result)]
         text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
         before, rest = options.write.read_text().split(MARK)
         options.write.write_text(f"{before}{MARK}{text}{rest[rest.index(END) :]}")
 
 
-def rows(measured: Head) -> list[tuple[str, ...]]:
+def rows(result: Head) -> list[tuple[str, ...]]:
     """A row for each layer, and one for the whole run."""
-    extents = {**measured.extents, "all": (0, measured.run.cycles)}
+    extents = {**result.extents, "all": (0, result.run.cycles)}
     return [
         (name, f"{start:,}", f"{end - 1:,}", f"{end - start:,}",
-         f"{100 * (end - start) / measured.run.cycles:.1f} %")
+         f"{100 * (end - start) / result.run.cycles:.1f} %")
         for name, (start, end) in extents.items()
     ]  # fmt: skip
 
 
-def page(measured: Head, length: int) -> str:
+def page(result: Head, length: int) -> str:
     """The page of a run."""
-    names = [engine.name for engine in engines(measured.run.config)]
+    names = [engine.name for engine in engines(result.run.config)]
     lead = (
         f"softmax(QKᵀ/√d)·V of {length} vectors of {SIZE} features and the dense layers around it, "
-        f"int8: {measured.run.cycles:,} cycles on {', '.join(names)}."
+        f"int8: {result.run.cycles:,} cycles on {', '.join(names)}."
     )
-    return run_page("one attention head", lead, measured.run, measured.layers, measured.stages)
+    return run_page("one attention head", lead, result.run, result.layers, result.stages)
 
 
 if __name__ == "__main__":
