@@ -9,7 +9,8 @@ without fusion: the lowest cosine, beside that of onnxruntime with fusion, which
 elsewhere is worth in this network; and the share of vectors whose best class is the same, or tied:
 the reference's rounding moves it as far. The graph's interpreter computes them, which the simulator
 agrees with bit for bit; of the first input that is checked. Then follow the cycles of each kind of
-operator, each by itself: together they are more than those of the network, whose operators overlap.
+operator, each by itself: together they are more than those of the network, whose operators overlap;
+and the accuracy of the trained ``patches`` on its test images.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from vdla.compiler.build import Options, accelerator_layers, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models import transformers
+from vdla.compiler.models import digits_test, model_path, patches_accuracy, transformers
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -46,6 +47,7 @@ MARK, END = "<!-- BEGIN benchmarks/transformers.py -->\n", "<!-- END -->"
 HEADS = ("network", "blocks", "cycles", "array", "host", "cosine", "fused", "best", "compiled")
 ENDS = {"Quantize", "Dequantize", "Gather", "Reshape", "Transpose"}  # of floats, at the ends
 VTHREADS = 2
+TRAINED = "Accuracy of the trained `patches`: {:.2f} % in int8, {:.2f} % in floats."
 WIDTH = 110  # characters of the table
 
 
@@ -192,14 +194,24 @@ def kinds(path: Path, config: Config) -> dict[str, int]:
     return dict(sorted(result.items(), key=lambda pair: -pair[1]))
 
 
-def page_text(rows: list[Row]) -> str:
-    """Both tables for a page."""
+def accuracy(config: Config) -> tuple[float, float]:
+    """The shares of the test images that ``patches`` names right: in int8, and in floats."""
+    images, labels = digits_test()
+    graph, _ = placed_graph(import_onnx(model_path("patches")), config)
+    logits = [evaluate(graph, {"input": x[None]})[graph.outputs[0]] for x in images]
+    best = np.concatenate(logits).argmax(-1)
+    return float((best == labels).mean()), patches_accuracy()
+
+
+def page_text(rows: list[Row], shares: tuple[float, float]) -> str:
+    """Both tables for a page, and the accuracy."""
     lines = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *(row.cells for row in rows)]
     names = list(dict.fromkeys(kind for row in rows for kind in row.kinds))
     lines += [(), ("operator", *(row.name for row in rows)), ("---", *["---:"] * len(rows))]
     for kind in names:
         lines.append((f"`{kind}`", *(f"{row.kinds.get(kind, 0):,}" for row in rows)))
-    return "".join(f"| {' | '.join(line)} |\n" if line else "\n" for line in lines)
+    tables = "".join(f"| {' | '.join(line)} |\n" if line else "\n" for line in lines)
+    return f"{tables}\n{TRAINED.format(*(100 * share for share in shares))}\n"
 
 
 def main() -> None:
@@ -220,7 +232,7 @@ def main() -> None:
         page = options.write.read_text()
         start = page.index(MARK) + len(MARK)
         end = page.index(END, start)
-        options.write.write_text(page[:start] + page_text(rows) + page[end:])
+        options.write.write_text(page[:start] + page_text(rows, accuracy(config)) + page[end:])
         return
     table = Table(*HEADS)
     for row in rows:
@@ -229,6 +241,7 @@ def main() -> None:
     for row in rows:
         listed = ", ".join(f"{kind} {cycles:,}" for kind, cycles in row.kinds.items())
         print(f"{row.name}: {listed}")
+    print(TRAINED.format(*(100 * share for share in accuracy(config))))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The bundled models, by name.
 
-``digits``, ``scenes`` and ``characters`` are committed, really trained. The others are built once
-from fixed seeds and kept in a cache folder (``VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else
-``~/.cache/vdla``), keyed by the sources that build them.
+``digits``, ``scenes``, ``characters`` and ``patches`` are committed, really trained. The others are
+built once from fixed seeds and kept in a cache folder (``VDLA_CACHE``, else
+``$XDG_CACHE_HOME/vdla``, else ``~/.cache/vdla``), keyed by the sources that build them.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ __all__ = [
     "images",
     "model_path",
     "model_paths",
+    "patches_accuracy",
     "quantize",
     "scenes_test",
     "test_split",
@@ -62,6 +63,7 @@ MODELS = {
     "yolo-nano": "a detector like YOLOv5n with neck and three heads, 256x256, int8",
     "unet": "a small U-Net, 128x128, int8",
     "characters": "an LSTM trained to say which character of a text comes next, 64 at a time",
+    "patches": "a vision transformer trained on scikit-learn's 8x8 digits, in patches",
     "lstm-lm": "a language model of two LSTM of 650, 35 words of 10,000, int8",
 }
 
@@ -150,7 +152,13 @@ def characters_test() -> tuple[Array, float]:
         return file["characters"].astype(np.int64), float(file["perplexity"])
 
 
-TRAINED = {"digits": digits_test, "scenes": scenes_test}
+def patches_accuracy() -> float:
+    """The share of ``digits_test`` that the float vision transformer names right."""
+    with np.load(DATA / "patches_test.npz") as file:
+        return float(file["accuracy"])
+
+
+TRAINED = {"digits": digits_test, "scenes": scenes_test, "patches": digits_test}
 COMMITTED = (*TRAINED, "characters")
 
 

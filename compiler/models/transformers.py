@@ -197,13 +197,22 @@ class SequenceBuilder(Builder):
 
 
 def vit(
-    sizes: Sizes = VIT_TINY, image: tuple[int, ...] = IMAGE, patch: int = PATCH
+    sizes: Sizes = VIT_TINY,
+    image: tuple[int, ...] = IMAGE,
+    patch: int = PATCH,
+    classes: int = CLASSES,
+    overlap: int = 0,
 ) -> SequenceBuilder:
-    """A vision transformer (Dosovitskiy et al., ICLR 2021): patches, a class token, blocks."""
+    """A vision transformer (Dosovitskiy et al., ICLR 2021): patches, a class token, blocks.
+
+    A patch sees ``overlap`` pixels around it, too.
+    """
     b = SequenceBuilder("vit", SEED, images(image, INPUTS, SEED))
     height, width = image[2:]
     rows, columns = height // patch, width // patch
-    x = b.conv("patches", "input", sizes.features, Window.square(patch, patch, 0))
+    x = b.conv(
+        "patches", "input", sizes.features, Window.square(patch + 2 * overlap, patch, overlap)
+    )
     x = b.reshape("patches.flat", x, (1, sizes.features, rows * columns))
     x = b.transpose("patches.sequence", x, (0, 2, 1))
     token = b.constant("token", b.rng.standard_normal((1, 1, sizes.features)).astype(np.float32))
@@ -216,7 +225,7 @@ def vit(
     x = b.layer_norm("norm", x)
     first = b.constant("first", np.array(0, np.int64))
     x = b.emit("Gather", "class", [x, first], b.values[x][:, 0], axis=1)
-    b.classifier("head", x, CLASSES, centering=0)
+    b.classifier("head", x, classes, centering=0)
     return b
 
 

@@ -18,7 +18,7 @@ from vdla.runtime.devices.sim import SimDevice
 FULL = load_config("paper-full")
 MOST_ON_HOST = 4
 LEAST_COSINE = 0.995
-QUICK = {"early", "crossed"}
+QUICK = {"early"}
 strangers = load_script("benchmarks/strangers.py")
 NETWORKS = strangers.stranger_sequences.NETWORKS
 

@@ -19,6 +19,7 @@ from vdla.analysis.ort import (
     ort_tensors,
     unmatched,
 )
+from vdla.compiler.build import placed_graph
 from vdla.compiler.frontend import ModelError, import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
@@ -33,12 +34,16 @@ from vdla.compiler.models import (
     model_path,
     model_paths,
     networks,
+    patches_accuracy,
     quantize,
     recurrent,
     scenes_test,
 )
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.placement import processor_layers
+from vdla.isa.config import load_config
+
+FULL = load_config("paper-full")
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet", "digits"])
@@ -244,7 +249,7 @@ def test_recent_networks_agree_with_onnxruntime(name):
 def test_names():
     assert list(MODELS) == [
         "resnet18", "resnet18-convs", "mobilenet", "digits", "scenes", *RECENT, "characters",
-        "lstm-lm",
+        "patches", "lstm-lm",
     ]  # fmt: skip
     with pytest.raises(KeyError):
         model_path("alexnet")
@@ -314,6 +319,48 @@ def test_small_language_model(tmp_path):
     result = vdla.run(module, samples[0]).outputs["logits"].ravel()
     wanted = ort_run(path, samples[0])["logits"].ravel()
     assert result @ wanted / np.sqrt((result @ result) * (wanted @ wanted)) > 0.995
+
+
+# --- a vision transformer ------------------------------------------------------------------------
+
+
+def test_patches_keep_their_accuracy():
+    """In int8 as in floats, by half a point; the simulator gives what the graph means."""
+    images, labels = digits_test()
+    graph, _ = placed_graph(import_onnx(model_path("patches")), FULL)
+    logits = [evaluate(graph, {"input": x[None]})[graph.outputs[0]] for x in images]
+    accuracy = (np.concatenate(logits).argmax(1) == labels).mean()
+    assert patches_accuracy() > 0.97
+    assert accuracy >= patches_accuracy() - 0.005
+
+
+@pytest.mark.long
+def test_patches_is_one_stream():
+    """Nothing is left to the host, and the simulator's logits are those of the graph."""
+    module = vdla.compile("patches", FULL)
+    assert len(module.programs) == 1
+    assert on_host(module) == {"Quantize", "Dequantize"}
+    image = {"input": digits_test()[0][:1]}
+    graph, _ = placed_graph(import_onnx(model_path("patches")), FULL)
+    want = evaluate(graph, image)[graph.outputs[0]]
+    np.testing.assert_array_equal(vdla.run(module, image).outputs["head"], want)
+
+
+def test_patches_gradient():
+    """The training script's backward pass against finite differences."""
+    script = load_script("benchmarks/train_patches.py")
+    rng = np.random.default_rng(0)
+    params = {n: array.astype(np.float64) for n, array in script.initial(script.network()).items()}
+    images, labels = rng.uniform(0, 1, (4, 1, 8, 8)), rng.integers(0, 10, 4)
+    _, g = script.gradients(params, images, labels)
+    for key, value in params.items():
+        place = tuple(rng.integers(0, n) for n in value.shape)
+        value[place] += 1e-5
+        up, _ = script.gradients(params, images, labels)
+        value[place] -= 2e-5
+        down, _ = script.gradients(params, images, labels)
+        value[place] += 1e-5
+        assert (up - down) / 2e-5 == pytest.approx(g[key][place], rel=1e-3, abs=1e-7)
 
 
 # --- quantize ------------------------------------------------------------------------------------
