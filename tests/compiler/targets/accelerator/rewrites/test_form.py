@@ -78,3 +78,21 @@ def test_a_factor_that_no_reshape_divides():
     assert whole.reshaped((4, 6)) is None
     assert whole.reshaped((2, 3, 4)).order() == Order((), (2,), (0, 1))
     assert whole.reshaped((2, 12)).order() is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_elements_along_an_axis_follow_numpys(data):
+    shape = tuple(data.draw(st.lists(st.sampled_from((1, 2, 3, 4)), min_size=2, max_size=4)))
+    order, axis = data.draw(orders(len(shape))), data.draw(st.integers(0, len(shape) - 1))
+    array, form = np.arange(prod(shape)).reshape(shape), form_of(shape, order)
+    table = data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=5))
+    if (taken := form.taken(axis, table)) is None:
+        assert shape[axis] == 1
+        return
+    number, places = taken
+    image = array.transpose(order.perm).reshape([form.size(place) for place in form.places])
+    after = form.resized(axis, len(table))
+    assert np.array_equal(
+        elements(after, np.take(image, places, axis=number)), np.take(array, table, axis=axis)
+    )

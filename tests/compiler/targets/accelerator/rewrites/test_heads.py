@@ -1,0 +1,39 @@
+"""Heads of features that are no whole blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.transformers import SequenceBuilder
+from vdla.compiler.targets.accelerator.rewrites.heads import pad_heads
+
+BLOCK, LENGTH, FEATURES = 8, 5, 24
+
+
+@pytest.fixture(scope="module", params=[12, 6, 8])
+def attention(request, tmp_path_factory):
+    """Attention with heads of some size, whose queries are scaled before the product."""
+    size, path = request.param, tmp_path_factory.mktemp("heads") / "m.onnx"
+    x = np.random.default_rng(4).standard_normal((2, LENGTH, FEATURES)).astype(np.float32)
+    b = SequenceBuilder("heads", 3, x)
+    b.attention("attention", b.linear("first", "input", FEATURES), FEATURES // size)
+    quantize_model(b.model("attention.out"), path, b.samples)
+    return optimize(import_onnx(path)), size, b.samples[0]
+
+
+def test_their_blocks_are_filled(attention):
+    """The products have whole blocks then, and all results are the same."""
+    graph, size, inputs = attention
+    padded = pad_heads(graph, BLOCK)
+    assert (padded is graph) == (size % BLOCK == 0)
+    whole = -size % BLOCK + size
+    queries = [node.a for node in padded.nodes if node.op == "MatMul"][:1]
+    assert [padded.tensors[name].shape[-1] for name in queries] == [whole]
+    values, wanted = evaluate(padded, inputs), evaluate(graph, inputs)
+    (name,) = graph.outputs
+    np.testing.assert_array_equal(values[name], wanted[name])
