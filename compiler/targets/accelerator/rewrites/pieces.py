@@ -47,15 +47,22 @@ def join_pieces(graph: Graph) -> Graph:
 
 @dataclass
 class _Pieces:
-    """``ends`` are quantizations whose result is a whole one; ``around`` are the file's nodes, and
-    ``through`` those that read what was quantized, but for ends, as it was before."""
+    """``ends`` are quantizations whose result is a whole one, ``plain`` those of them with none
+    inside; ``around`` are the file's nodes, and ``through`` those that read what was quantized, but
+    for ends, as it was before."""
 
     graph: Graph
     ends: set[str] = field(default_factory=set)
+    plain: dict[str, Whole] = field(default_factory=dict)
     changed: bool = False
 
     def __post_init__(self) -> None:
         self.around = Neighbours(self.graph)
+        for node in self.graph.nodes:
+            whole = self.whole(node, self.around) if isinstance(node, ops.Quantize) else None
+            if whole and isinstance(self.around.makers.get(whole.data), ops.Dequantize):
+                self.plain[node.name] = whole
+        self.ends |= self.plain.keys()
         self.look()
 
     def look(self) -> None:
@@ -68,21 +75,26 @@ class _Pieces:
             maker = self.around.makers.get(node.data)
             if isinstance(maker, ops.Quantize) and maker.name not in self.ends:
                 self.real[node.output] = self.real.get(maker.data, maker.data)
-            elif node.data in self.graph.constants:
+            elif node.data in self.graph.constants and self.is_term(node.output):
                 kind = self.graph.tensors[node.output]
                 known[node.output] = node.evaluate([self.graph.constants[node.data]], kind)
         nodes = tuple(node.renamed(self.real) for node in self.graph.nodes)
         self.through = Neighbours(self.graph.copy(nodes, constants=known))
 
+    def is_term(self, name: str) -> bool:
+        """Whether a tensor is an operand of what works by element: no weights of a layer."""
+        return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.uses[name])
+
     def made(self, node: ops.Quantize) -> list[Node] | None:
         """The nodes in the place of a Quantize of pieces; None where it stays as it is."""
-        plain = self.whole(node, self.around)
+        plain = self.plain.get(node.name)
         whole = plain or self.whole(node, self.through)
         source = self.source(node, whole.data) if whole else None
         if whole is None or source is None:
             return None
-        self.ends.add(node.name)
-        self.look()
+        if plain is None:
+            self.ends.add(node.name)
+            self.look()
         if plain and (isinstance(plain, Deviation) or self.is_one(node)):
             return None
         self.changed = True
@@ -118,7 +130,7 @@ class _Pieces:
 
     def whole(self, node: ops.Quantize, around: Neighbours) -> Whole | None:
         """What a node quantizes, if that is a whole one."""
-        data = self.real.get(node.data, node.data) if around is self.through else node.data
+        data = node.data if around is self.around else self.real.get(node.data, node.data)
         return deviation_of(data, around) or shares_of(data, around)
 
     def pieces(self, name: str, whole: Whole) -> Iterator[Node]:
