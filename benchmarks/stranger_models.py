@@ -2,7 +2,8 @@
 
 Styles: ``u8`` and ``s8c`` are QuantizeLinear and DequantizeLinear around uint8 activations with
 weights of one scale, and around int8 ones with a scale per output channel; ``qop`` has operators on
-uint8 instead (QLinearConv and others).
+uint8 instead (QLinearConv and others). ``all`` has them around every operator, whether
+onnxruntime's quantizer knows it or not (``quantize_all.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
+from quantize_all import quantize_all
 
 Array = NDArray[Any]
 OPSET, SAMPLES = 17, 4
@@ -296,12 +298,14 @@ class Style:
     operators: bool = False
     unsigned: bool = False
     per_channel: bool = False
+    every: bool = False
 
 
 STYLES = {
     "u8": Style(unsigned=True),
     "s8c": Style(per_channel=True),
     "qop": Style(operators=True, unsigned=True),
+    "all": Style(every=True),
 }
 
 
@@ -328,6 +332,9 @@ def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     chosen, samples = STYLES[style], images(model, SAMPLES, 0)
+    if chosen.every:
+        onnx.save(quantize_all(model, samples), path)
+        return next(images(model, 1, 99))
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
         def get_next(self) -> dict[str, Array] | None:

@@ -1,7 +1,7 @@
-"""Small networks that aren't bundled, in three styles of quantization: what is left to the host.
+"""Small networks that aren't bundled, in four styles of quantization: what is left to the host.
 
     python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
-    python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c
+    python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c,all
 
 Models are those of ``stranger_models.py``, CNNs, and of ``stranger_sequences.py``, transformers and
 recurrent cells: names with commas, or ``cnns`` or ``sequences`` for all of a kind.
@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-c", "--config", default="paper")
     parser.add_argument("--models", default="cnns")
-    parser.add_argument("--styles", default=",".join(stranger_models.STYLES))
+    parser.add_argument("--styles", default="u8,s8c,qop")
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

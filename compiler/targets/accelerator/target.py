@@ -33,6 +33,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     unlike_blocks,
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.addends import fold_addends
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
@@ -98,7 +99,11 @@ class Accelerator(Target):
         it has integers for them."""
         if self.strict or no_reciprocals(self.config):
             return ()
-        return Pass("respell", respell), Pass("join_pieces", join_pieces)
+        return (
+            Pass("respell", respell),
+            Pass("join_pieces", join_pieces),
+            Pass("fold_addends", fold_addends),
+        )
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:

@@ -73,13 +73,22 @@ class _Pieces:
             if not isinstance(node, ops.Dequantize):
                 continue
             maker = self.around.makers.get(node.data)
-            if isinstance(maker, ops.Quantize) and maker.name not in self.ends:
+            ends = maker is not None and maker.name in self.ends
+            if isinstance(maker, ops.Quantize) and not (ends and not self.meets_floats(node)):
                 self.real[node.output] = self.real.get(maker.data, maker.data)
             elif node.data in self.graph.constants and self.is_term(node.output):
                 kind = self.graph.tensors[node.output]
                 known[node.output] = node.evaluate([self.graph.constants[node.data]], kind)
         nodes = tuple(node.renamed(self.real) for node in self.graph.nodes)
         self.through = Neighbours(self.graph.copy(nodes, constants=known))
+
+    def meets_floats(self, node: ops.Dequantize) -> bool:
+        """Whether all that reads what is dequantized combines it with a constant that nothing
+        quantizes: there are no integers for that."""
+        users = self.around.uses[node.output]
+        known = self.graph.constants
+        combined = (isinstance(user, ops.Add | ops.Binary) for user in users)
+        return all(combined) and all(any(n in known for n in user.inputs) for user in users)
 
     def is_term(self, name: str) -> bool:
         """Whether a tensor is an operand of what works by element: no weights of a layer."""

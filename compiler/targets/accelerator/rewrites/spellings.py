@@ -2,6 +2,7 @@
 
 Einsum         of two factors with one sum is a product of stacks of matrices
 Where          with a mask that is constant is the least and the greatest of two
+Add            of a constant that int8 has exactly, such as a mask, is a sum of integers
 Dequantize     of a product's constant factor with a scale for each matrix has one for all
 """
 
@@ -17,6 +18,8 @@ from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
+MASK_AXES = 2  # a constant of fewer is an offset of each feature
+EXACT = 2.0**-8  # steps of a result that a constant may be off
 EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
@@ -46,6 +49,8 @@ class _Speller:
             return list(self.product(node)) or [node]
         if isinstance(node, ops.Where):
             return list(self.extremes(node)) or [node]
+        if isinstance(node, ops.Add):
+            return list(self.masked(node)) or [node]
         if isinstance(node, ops.Dequantize):
             return [self.with_one_scale(node)]
         return [node]
@@ -79,9 +84,8 @@ class _Speller:
     def extremes(self, node: ops.Where) -> Iterator[Node]:
         """The least and the greatest of two that a choice by a constant is; nothing where none of
         both is constant, or nothing quantizes the result."""
-        known, users = self.graph.constants, self.around.uses[node.output]
-        end = users[0] if len(users) == 1 else None
-        if not isinstance(end, ops.Quantize) or end.axis is not None or node.condition not in known:
+        known, end = self.graph.constants, self.quantization(node.output)
+        if end is None or node.condition not in known:
             return
         mask, data, other = known[node.condition].astype(bool), node.a, node.b
         if data in known:
@@ -116,6 +120,34 @@ class _Speller:
                 yield replace(end, name=bits, output=bits, data=result)
                 data = self.typed(f"{name}.again", self.graph.tensors[node.output])
                 yield _dequantize(data, bits, quant)
+
+    def masked(self, node: ops.Add) -> Iterator[Node]:
+        """A sum whose constant is made of integers; nothing where there are none for it, or where
+        a layer takes the constant in."""
+        known = self.graph.constants
+        data, name = (node.a, node.b) if node.b in known else (node.b, node.a)
+        end = self.quantization(node.output)
+        source = isinstance(self.around.makers.get(data), ops.Dequantize)
+        if end is None or not source or name not in known or known[name].ndim < MASK_AXES:
+            return
+        array = known[name].astype(np.float64)
+        low, high = min(0.0, array.min()), max(0.0, array.max())
+        step = np.array(max((high - low) / 255, 1e-30), np.float32)
+        zero = np.rint(-128 - low / float(step))
+        numbers = quantize(array.astype(np.float32), step, zero, "int8")
+        error = np.abs((numbers - zero) * float(step) - array).max()
+        if error > EXACT * end.scale[0]:
+            return
+        bits = self.constant(f"{node.name}.addend", numbers)
+        real = self.typed(f"{node.name}.addend.real", TensorType(array.shape, "float32"))
+        yield _dequantize(real, bits, ((float(step),), (int(zero),)))
+        yield node.renamed({name: real})
+
+    def quantization(self, name: str) -> ops.Quantize | None:
+        """What quantizes a tensor with one scale, if nothing else reads it."""
+        users = self.around.uses[name]
+        end = users[0] if len(users) == 1 else None
+        return end if isinstance(end, ops.Quantize) and end.axis is None else None
 
     def with_one_scale(self, node: ops.Dequantize) -> ops.Dequantize:
         """A product's constant factor at the largest of its matrices' scales."""

@@ -7,6 +7,7 @@ import pytest
 from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
+from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 
@@ -63,6 +64,23 @@ def test_a_choice_is_the_least_and_the_greatest(value, kinds, kept):
     graph = import_model(m.model())
     made = respell(graph)
     assert [name for name in operators(made) if name in ("min", "max", "Where")] == kinds
+    inputs = {"x": np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)}
+    result, wanted = (evaluate(g, inputs)[g.outputs[0]] for g in (made, graph))
+    np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_mask_is_integers(whole):
+    """So is any constant that int8 has exactly, and no other one; results are the same."""
+    shape, m = (1, 2, 6, 6), QdqModel(5)
+    mask = np.triu(np.full((6, 6), -50.0), 1)
+    array = mask if whole else mask + np.random.default_rng(3).normal(0, 1, (6, 6))
+    y = m.node("Add", [m.input("x", shape, 0.03), m.constant("m", array.astype(np.float32))], shape)
+    m.output(m.quantized(y, 0.03, 100))
+    graph = import_model(m.model())
+    made = respell(graph)
+    assert (made is graph) == (not whole)
+    assert ("QAdd" in operators(optimize(made))) == whole
     inputs = {"x": np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)}
     result, wanted = (evaluate(g, inputs)[g.outputs[0]] for g in (made, graph))
     np.testing.assert_array_equal(result, wanted)
