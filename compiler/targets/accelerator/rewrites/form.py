@@ -15,7 +15,7 @@ Every factor is in one axis and in one place. Factors of an axis or place are in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
 from math import gcd, prod
@@ -185,3 +185,18 @@ def form_of(shape: Shape, order: Order) -> Form:
         axes.append((factor,) if size > 1 else ())
     places = Places(*(tuple(f for axis in some for f in axes[axis]) for some in order))
     return Form(tuple(axes), places, sizes)
+
+
+def nearest_order(images: Sequence[tuple[str, Form]], tensors: Container[str]) -> Order | None:
+    """The order, of those that tensors have in their images, for which the fewest images have yet
+    to exchange channels and pixels; None where no tensor has one.
+
+    Images go by name. Of one that has, ``tensors`` has a copy, ``IMAGE.transposed``.
+    """
+    orders = [order for _, form in images if (order := form.order()) is not None]
+
+    def exchanges(order: Order) -> int:
+        others = [image for image, form in images if form.placed(order) != form.places]
+        return sum(f"{image}.transposed" not in tensors for image in others)
+
+    return min(orders, key=exchanges, default=None)

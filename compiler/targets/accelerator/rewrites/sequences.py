@@ -25,7 +25,14 @@ from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of
-from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of, shared
+from vdla.compiler.targets.accelerator.rewrites.form import (
+    Form,
+    Order,
+    Places,
+    form_of,
+    nearest_order,
+    shared,
+)
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.isa.config import Config
 
@@ -35,9 +42,7 @@ ROWS = Order((), (1,), (0,))  # the axes of rows of features
 SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
 PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
 CHANNELS = 1  # the second of the places
-Moves = tuple[
-    type[ops.QReshape] | type[ops.Reshape], type[ops.QTranspose] | type[ops.Transpose]
-]  # what reshapes and what transposes
+Moves = tuple[type[ops.QReshape | ops.Reshape], type[ops.QTranspose | ops.Transpose]]
 
 
 def sequences_as_images(
@@ -230,11 +235,11 @@ class _Sequences:
         None for a node that stays."""
         if isinstance(node, ops.Quantize):
             return self.order_of_cluster(node)
-        known = [self.forms[name][1] for name in node.inputs if name in self.forms]
+        known = [self.forms[name] for name in node.inputs if name in self.forms]
         if isinstance(node, ops.QDense):
-            rows = node.data in self.rows or (known and known[0].is_rows)
+            rows = node.data in self.rows or (known and known[0][1].is_rows)
             return ROWS if rows else None
-        order = known[0].order() if known else self.order_of_input(node)
+        order = nearest_order(known, self.graph.tensors) if known else self.order_of_input(node)
         if order is None or order == IMAGE:
             return None
         if isinstance(node, ops.QConcat):
