@@ -163,6 +163,7 @@ class Node:
         ON_INT8: the same operator on integers, where it and rounding can change places (a largest
             value stays the largest).
         ELEMENTWISE: whether an element of the result needs the same element of its operands alone.
+        ADDEND: the operand that is added to a result, and may be [1, C, 1, 1] for all pixels.
         CLIPS: whether the last thing it does is to clip to its fields ``lo`` and ``hi``.
         CONVERTS: what it only converts where integers begin or end: "numbers", "layout" or nothing.
         NOT_ACCELERATED: why an accelerator of int8 tensors has no instruction for it.
@@ -175,6 +176,7 @@ class Node:
     WRITES: ClassVar[frozenset[str]] = frozenset({"float32"})
     ON_INT8: ClassVar[type[Node] | None] = None
     ELEMENTWISE: ClassVar[bool] = False
+    ADDEND: ClassVar[str] = ""
     CLIPS: ClassVar[bool] = False
     CONVERTS: ClassVar[str] = ""
     NOT_ACCELERATED: ClassVar[str] = ""

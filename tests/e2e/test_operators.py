@@ -75,7 +75,7 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     residual, table = pick((False, False, True)), pick((False, False, True))
     inputs = {"x": shape}
     if residual:
-        inputs["r"] = out
+        inputs["r"] = pick((out, (1, out[1], 1, 1)))
         node |= {
             "residual": "r",
             "add_scales": (pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),

@@ -239,10 +239,11 @@ class QConv2dAdd(QConv2d):
     The fields of ``QConv2d`` make the convolution's int8 value ``v`` (zero point ``out_zp``); then
     ``sum = (v - out_zp) * A + (residual - res_zp) * B`` and
     ``output = clip(rq(sum, 2**-k) + add_zp, add_lo, add_hi)``, with
-    ``A, B, k = add_terms(*add_scales)``.
+    ``A, B, k = add_terms(*add_scales)``. A residual [1, C, 1, 1] is added at each pixel.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "residual")
+    ADDEND: ClassVar[str] = "residual"
     CLIPS: ClassVar[bool] = False  # the sum is clipped later
 
     residual: str
@@ -254,7 +255,7 @@ class QConv2dAdd(QConv2d):
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         result = super().result_shape(shapes)
-        if shapes[3] != result:
+        if shapes[3] not in (result, (1, result[1], 1, 1)):
             raise self.error(f"a residual of shape {list(result)}", list(shapes[3]))
         return result
 
@@ -278,7 +279,8 @@ class QConv2dAdd(QConv2d):
 
         def total(*i: Expr) -> Expr:
             left = (value(*i).astype("int32") - self.out_zp) * term
-            right = (residual[i].astype("int32") - self.res_zp) * term_residual
+            place = i if residual.shape == recipe.out_shape else (0, i[1], 0, 0)
+            right = (residual[place].astype("int32") - self.res_zp) * term_residual
             return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
 
         return te.compute(recipe.out_shape, total, "out")

@@ -34,6 +34,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.addends import fold_addends
+from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
@@ -154,14 +155,15 @@ class Accelerator(Target):
 
     @property
     def fusions(self) -> Sequence[Pass[Layout]]:
-        """Separable convolutions take in their neighbours where the config can and it pays, and
-        convolutions the functions of their results."""
+        """Known residuals by channel; separable convolutions take in their neighbours where the
+        config can and it pays, products their softmax, convolutions the functions of their results.
+        """
 
         def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             costs = Costs(self.config, self.vthreads, self.records)
             return fuse_separable(graph, placements, costs)
 
-        result: list[Pass[Layout]] = []
+        result: list[Pass[Layout]] = [Pass("fix_biases", fix_biases)]
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
         if self.config.reciprocal_units and self.config.forwarding:

@@ -178,6 +178,8 @@ class Template(template.Template[N, Config], Generic[N, T]):
         result: dict[str, object] = {}
         for f in fields(self):
             value = getattr(self, f.name)
+            if value is False and f.default is False:
+                continue  # as templates were before they had the field
             if f.name not in self.NUMBERS:
                 result[f.name] = value
             elif self.NUMBERS[f.name] != 0:  # only whether it is there

@@ -107,6 +107,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             low=node.lo,
             high=node.hi,
             residual=_residual(node) if isinstance(node, ops.QConv2dAdd) else None,
+            fixed=isinstance(node, ops.QConv2dAdd) and _is_fixed(node, graph),
         )
 
     def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
@@ -213,6 +214,12 @@ def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float
 def _residual(node: ops.QConv2dAdd) -> Residual:
     a, b, _ = add_terms(*node.add_scales)
     return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
+
+
+def _is_fixed(node: ops.QConv2dAdd, graph: Graph) -> bool:
+    """Whether a residual is one value for each channel, where the result has several pixels."""
+    result, residual = (graph.tensors[name].shape for name in (node.output, node.residual))
+    return residual != result
 
 
 def _groups_per_block(weight: Sequence[int], groups: int, block: int) -> int:

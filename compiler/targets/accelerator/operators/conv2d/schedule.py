@@ -39,7 +39,8 @@ class ConvTensors:
     """The tensors of a convolution's expression.
 
     ``scales`` are those of its requantizations, one after another, the first of each channel.
-    ``steps`` stand between sums and result with their instructions, the last one first.
+    ``steps`` stand between sums and result with their instructions, the last one first; ``fixed``
+    is a residual of each channel, widened.
     """
 
     data: Tensor
@@ -52,6 +53,7 @@ class ConvTensors:
     out: Tensor
     residual: Tensor | None = None
     table: Tensor | None = None
+    fixed: Tensor | None = None
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -100,7 +102,8 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
         return finish.narrowed((n, g, o, y, x, s, l)).astype("int8")
 
     out = te.compute(out_shape, result, "out")
-    between = finish.steps[::-1], out, finish.residual, finish.table
+    fixed = finish.wide if shape.fixed else None
+    between = finish.steps[::-1], out, finish.residual, finish.table, fixed
     return ConvTensors(data, weight, bias, finish.scales, padded, acc, *between)
 
 
@@ -123,6 +126,7 @@ class _Finish:
         self.scales = [te.placeholder((blocks, acc.shape[-1]), "int32", "scale")]
         self.steps = Steps()
         self.residual: Tensor | None = None
+        self.wide: Tensor | None = None
         self.table: Tensor | None = None
 
     def narrowed(self, at: tuple[Expr, ...]) -> Expr:
@@ -137,14 +141,22 @@ class _Finish:
         zero, low, high = self.limits
         self.limits = 0, low - zero, high - zero
         own = self._requantize("requantized", "out_scale")
-        size = own.shape
+        n, g, o, y, x, s, l = own.shape
+        size = (1, g, o, 1, 1, s, l) if self.shape.fixed else (n, g, o, y, x, s, l)
         self.residual = data = te.placeholder(size, "int8", "residual")
-        wide = te.compute(
+        self.wide = wide = te.compute(
             size, lambda *at: data[at].astype("int32") - te.const(residual.zero), "wide"
         )
         terms = te.const(residual.weight), te.const(residual.imm)
-        added = te.compute(size, lambda *at: own[at] * terms[0] + wide[at] * terms[1], "added")
-        self.steps += [(wide, self.ins.load_acc8), (added, self.ins.alu_wadd)]
+
+        def total(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
+            place = (0, g, o, 0, 0, s, l) if self.shape.fixed else (n, g, o, y, x, s, l)
+            return own[n, g, o, y, x, s, l] * terms[0] + wide[place] * terms[1]
+
+        added = te.compute(own.shape, total, "added")
+        if not self.shape.fixed:
+            self.steps.append((wide, self.ins.load_acc8))
+        self.steps.append((added, self.ins.alu_wadd))
         self.last, self.limits = added, (residual.out_zero, residual.low, residual.high)
 
     def look_up(self) -> None:
@@ -184,14 +196,19 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     tiles = _tile_output(s, conv.out, tile)
     if tile.vthreads > 1:
         s[conv.out].bind(tiles.innermost, te.thread_axis("vthread", threads=tile.vthreads))
+    of_channels = [bias, scale]
+    if conv.fixed is not None:
+        s[conv.fixed].set_scope(ACC)
+        s[conv.fixed].tensorize(s[conv.fixed].axis[-1], ins.load_acc8)
+        of_channels.append(conv.fixed)
     for stage, _ in conv.steps:
         n, g, o, y, x, sub, l = s[stage].axis
         s[stage].reorder(n, g, o, sub, y, x, l)
     place(s, conv.steps, conv.out, tiles.innermost)
     s[conv.acc].compute_at(s[conv.out], tiles.innermost)
     if not tile.resident:
-        s[bias].compute_at(s[conv.out], tiles.innermost)
-        s[scale].compute_at(s[conv.out], tiles.innermost)
+        for each in of_channels:
+            s[each].compute_at(s[conv.out], tiles.innermost)
     _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
     _double_buffer(s, shape, tile, inp, wgt)
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)

@@ -78,6 +78,7 @@ class ConvSizes(Windowed):
     low: int
     high: int
     residual: Residual | None = None
+    fixed: bool = False  # whether the residual is the same at all pixels
 
     @property
     def sampling(self) -> tuple[int, int]:
@@ -88,6 +89,11 @@ class ConvSizes(Windowed):
         """
         (kh, kw), (sy, sx) = self.kernel, self.strides
         return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+    @property
+    def moving(self) -> bool:
+        """Whether a residual has a value of its own for each pixel."""
+        return self.residual is not None and not self.fixed
 
     @property
     def alu_steps(self) -> int:

@@ -92,10 +92,11 @@ class Space:
     def _acc(self, nest: Nest, tile: ConvTile) -> Size:
         """ACC entries of all threads' tiles, biases and scales."""
         e, lanes, in_tile = self.tensors, self.config.block_out, nest.inside("tile")
-        residual, scales = e.residual is not None, len(e.scales) - 1
-        out = nest.held(e.out, in_tile) * (2 if residual else 1) * tile.vthreads + scales * lanes
+        scales = (len(e.scales) - 1) * lanes
+        out = nest.held(e.out, in_tile) * (1 + self.shape.moving) * tile.vthreads + scales
         channels = nest.held(e.bias, 0 if tile.resident else in_tile)
-        return (out + 2 * channels * (1 if tile.resident else tile.vthreads)) // lanes
+        copies = 1 if tile.resident else tile.vthreads
+        return (out + (2 + self.shape.fixed) * channels * copies) // lanes
 
     def nest(self, tile: ConvTile) -> Nest:
         """The loops of ``schedule``."""
@@ -120,10 +121,11 @@ class Space:
             count = inputs // tile.inputs * portions
             wgt = Issue("wgt", outer.index(over["o"]) + 1, count, e.weight)
         level = 0 if tile.resident else in_tile
-        channels = [Issue("bias", level, 1, t) for t in (e.bias, e.scales[0])]
+        held = [e.bias, e.scales[0], *([e.residual] if self.shape.fixed else [])]
+        channels = [Issue("bias", level, 1, t) for t in held]
         gemm, store = Issue("gemm", in_step + 1), Issue("out", in_tile, portions, e.out)
         finish = []
-        if e.residual is not None:
+        if self.shape.moving:
             finish.append(Issue("residual", in_tile, tile.outputs, e.residual))
         if self.shape.alu_steps:
             finish.append(Issue("alu", in_tile, self.shape.alu_steps))
@@ -150,7 +152,7 @@ class Space:
         outs, pixels = tile.outputs * self.so, rows * cols
         moved = tile.outputs * transfer(pixels * block, cols * block, c)
         chain = tile.inputs * self.si * self.taps
-        side = loaded_beside(moved, chain, c) if s.residual else 0.0
+        side = loaded_beside(moved, chain, c) if s.moving else 0.0
         if not tile.resident:
             side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
         work = s.alu_steps * outs * pixels
