@@ -10,10 +10,11 @@ import pytest
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Instruction
+from vdla.isa.instructions import AluOp, Instruction
 from vdla.isa.ring import ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
@@ -47,11 +48,23 @@ def convolution(residual: bool) -> Graph:
     return Graph(inputs, ("y",), (node,), tensors, constants)
 
 
+def softmax() -> Graph:
+    """A softmax of several tiles, which divides by reciprocals."""
+    node = QSoftmax(name="n", output="y", data="x", scale=0.1, out_scale=1 / 256, out_zp=-128)
+    kind = TensorType((1, 48, 1, 9), "int8")
+    return Graph(("x",), ("y",), (node,), {"x": kind, "y": kind}, {})
+
+
 def compiled(residual: bool, config: str, vthreads: int) -> LayerProgram:
     """The convolution alone on a config, its name with settings."""
+    return alone(convolution(residual), config, vthreads)
+
+
+def alone(graph: Graph, config: str, vthreads: int) -> LayerProgram:
+    """A graph of one layer on a config, its name with settings."""
     name, *settings = config.split()
     chosen = load_config(name, settings)
-    (operator,), _ = accelerator_layers(convolution(residual), chosen, Options(min_fill=0.0))
+    (operator,), _ = accelerator_layers(graph, chosen, Options(min_fill=0.0))
     return layer_program(operator, default_tile(operator.template, chosen, vthreads), chosen)
 
 
@@ -93,7 +106,20 @@ def test_short_queues_do_not_deadlock(slots):
 @pytest.mark.parametrize(("residual", "config", "vthreads"), CASES)
 def test_every_token_is_needed(residual, config, vthreads):
     """Without any one token, two conflicting accesses are no longer in order."""
-    layer = compiled(residual, config, vthreads)
+    assert_every_token_is_needed(compiled(residual, config, vthreads))
+
+
+@pytest.mark.parametrize("vector_engine", [0, 1])
+def test_every_token_of_a_softmax_is_needed(vector_engine):
+    """Also where ALU waits for its reciprocals."""
+    settings = f"vector_engine={vector_engine} table_bytes=1024 reciprocal_units=2"
+    layer = alone(softmax(), f"tiny {settings}", 2)
+    operations = {getattr(each, "alu_op", None) for each in layer.program.instructions}
+    assert AluOp.RECIPROCAL in operations
+    assert_every_token_is_needed(layer)
+
+
+def assert_every_token_is_needed(layer: LayerProgram) -> None:
     program = layer.program
     found = tokens(ring_of(program.config), program.instructions)
     assert len(found) > 4

@@ -38,6 +38,7 @@ OPTIONS = [
 RECIPROCALS = load_config("tiny", ["reciprocal_units=2", "memory.latency=2"])
 VECTOR = load_config("tiny", ["vector_engine=1", "table_bytes=1024", "memory.latency=2"])
 EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS, RECIPROCALS, VECTOR]
+UNITS = [RECIPROCALS, VECTOR.override(["reciprocal_units=4"])]  # in COMPUTE, and beside it
 
 
 def flags(config):
@@ -148,8 +149,12 @@ def check_timeline(run):
 # Tokens -----------------------------------------------------------------------------------------
 
 
-def test_deleting_any_flag_is_caught():
-    for program, dram in cases(6, 30, seed=3000):
+KINDS = pytest.mark.parametrize("configs", [EVERY, UNITS], ids=["every", "reciprocals"])
+
+
+@KINDS
+def test_deleting_any_flag_is_caught(configs):
+    for program, dram in cases(6, 30, configs, seed=3000):
         for index, each in enumerate(program.instructions):
             for flag in flags(program.config):
                 if getattr(each, flag):
@@ -157,11 +162,12 @@ def test_deleting_any_flag_is_caught():
                     assert check(program.config, changed, dram, program.base)
 
 
-def test_deleting_any_token_is_caught_or_changes_nothing():
+@KINDS
+def test_deleting_any_token_is_caught_or_changes_nothing(configs):
     """What the checker lets pass gives the same memories in any order that tokens allow."""
     caught = harmless = 0
     rng = Random(0)
-    for program, dram in cases(9, 30, seed=4000):
+    for program, dram in cases(9, 30, configs, seed=4000):
         wanted = run_in_order(program, dram, range(len(program.instructions)))
         for token in tokens(ring_of(program.config), program.instructions):
             changed = without(program.instructions, *ends(token))
