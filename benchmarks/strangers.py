@@ -9,6 +9,7 @@ recurrent cells: names with commas, or ``cnns`` or ``sequences`` for all of a ki
 - host: what the host runs between the accelerator's first and last operator, conversions of numbers
   and of their layout too (``-v`` prints each with its reason);
 - cosine: the least of all outputs, with onnxruntime's graph without fusion;
+- floats: that with the network before it was quantized, and onnxruntime's with that;
 - differ: the most that any output differs from it, in parts of the output's largest element.
 
 Weights are drawn from a seed; images are small, so that all of them take a few minutes.
@@ -33,6 +34,7 @@ from vdla.analysis.ort import cosine, ort_run
 from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
 
+HEADS = ("network", "style", "cycles", "host", "cosine", "floats", "differ")
 NETWORKS = {**stranger_models.NETWORKS, **stranger_sequences.NETWORKS}
 
 
@@ -46,6 +48,7 @@ class Row:
     layers: int
     left: dict[str, str]
     cosine: float
+    floats: tuple[float, float]
     differ: float
 
 
@@ -53,10 +56,11 @@ def measure(network: str, style: str, config: Config) -> Row:
     """Compiles, simulates and compares a network on a random image."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{network}-{style}.onnx"
-        inputs = stranger_models.write(NETWORKS[network](), style, path)
+        model = NETWORKS[network]()
+        inputs = stranger_models.write(model, style, path)
         module = vdla.compile(path, config)
         result = vdla.run(module, inputs)
-        wanted = ort_run(path, inputs, fuse=False)
+        wanted, real = ort_run(path, inputs, fuse=False), ort_run(model, inputs)
     rows = between(module.metadata["placement"])
     left = [row for row in rows if row["device"] != ACCELERATOR]
     pairs = [(result.outputs[name], want) for name, want in wanted.items()]
@@ -67,6 +71,9 @@ def measure(network: str, style: str, config: Config) -> Row:
         len(rows),
         {row["name"]: f"{row['op']}: {row['reason']}" for row in left},
         min(cosine(*pair) for pair in pairs),
+        tuple(
+            min(cosine(a[n], b) for a, b in zip(pairs, real.values(), strict=True)) for n in (0, 1)
+        ),
         max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs),
     )
 
@@ -93,10 +100,11 @@ def main() -> None:
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return
-    console, table = Console(), Table("network", "style", "cycles", "host", "cosine", "differ")
+    console, table = Console(), Table(*HEADS)
     for row in rows:
         host, cycles = f"{len(row.left)} of {row.layers}", f"{row.cycles or 0:,}"
-        figures = f"{row.cosine:.5f}", f"{row.differ:.4f}"
+        floats = " ".join(f"{each:.4f}" for each in row.floats)
+        figures = f"{row.cosine:.5f}", floats, f"{row.differ:.4f}"
         table.add_row(row.network, row.style, cycles, host, *figures)
     console.print(table)
     for row in rows if options.verbose else ():
