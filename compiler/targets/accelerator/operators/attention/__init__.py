@@ -120,9 +120,9 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
     ) -> Iterator[AttentionTile]:
         """A block of queries with the keys of two heads, and with those of one."""
         threads = min(vthreads, 2)
-        taken = self.heads_at_a_time(config.channel_block) if threads > 1 else 1
-        for kept in (2, 1) if threads > 1 and self.heads > 1 else (1,):
-            tile = AttentionTile(kept, taken, threads)
+        values = self.heads_at_a_time(config.channel_block) if threads > 1 else 1
+        for keys in (2, 1) if threads > 1 and self.heads > 1 else (1,):
+            tile = AttentionTile(keys, values, threads)
             if self.fits(tile, config) and only in (None, tile):
                 yield tile
 

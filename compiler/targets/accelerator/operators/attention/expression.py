@@ -34,19 +34,19 @@ Shape = tuple[int, ...]
 class AttentionTensors:
     """The tensors of the expression.
 
-    ``kept`` are the keys of a head in INP; ``taken``, ``asked`` and ``share_tiles`` are tiles of
-    values, of queries and of shares in WGT. The others are stages in ACC with their instructions,
-    the last one first: ``of_keys`` and ``of_values`` are made once for each head, ``scored`` up to
+    ``head_keys`` are the keys of a head in INP; ``value_tiles``, ``query_tiles`` and
+    ``share_tiles`` are in WGT. The others are stages in ACC with their instructions, the last one
+    first: ``of_keys`` and ``of_values`` are made once for each head, ``scored`` up to
     the shares, ``picked`` between these and ``moved``, ``mixed`` before the result.
     """
 
     images: list[Tensor]
     constants: dict[str, Tensor]
-    kept: Tensor
+    head_keys: Tensor
     of_keys: Steps
-    taken: Tensor
+    value_tiles: Tensor
     of_values: Steps
-    asked: Tensor
+    query_tiles: Tensor
     scored: Steps
     shares: Tensor
     share_tiles: Tensor
@@ -69,21 +69,21 @@ def expression(shape: AttentionSizes, config: Config) -> AttentionTensors:
     keys = _image("keys", shape.heads * channels, shape.keys, lanes)
     queries = _image("queries", shape.heads * channels, shape.queries, lanes)
     values = _image("values", shape.heads * blocks, shape.values, lanes)
-    kept = te.compute(
+    head_keys = te.compute(
         (shape.heads, shape.key_rows(lanes), lanes),
         lambda n, r, i: keys[n * channels * shape.keys + r, i],
-        "kept",
+        "head_keys",
     )
-    asked = _tiles("asked", queries, (shape.heads, channels, shape.queries))
-    taken = _tiles("taken", values, (shape.heads, blocks, shape.values))
-    parts.score(kept, asked)
+    query_tiles = _tiles("query_tiles", queries, (shape.heads, channels, shape.queries))
+    value_tiles = _tiles("value_tiles", values, (shape.heads, blocks, shape.values))
+    parts.score(head_keys, query_tiles)
     shares = parts.share()
     share_tiles, moved = parts.move(shares)
-    out = parts.mix(moved, taken)
+    out = parts.mix(moved, value_tiles)
     return AttentionTensors(
-        [keys, queries, values], parts.constants, kept, parts.of_keys[::-1], taken,
-        parts.of_values[::-1], asked, parts.scored[::-1], shares, share_tiles, parts.picked, moved,
-        parts.mixed[::-1], out,
+        [keys, queries, values], parts.constants, head_keys, parts.of_keys[::-1], value_tiles,
+        parts.of_values[::-1], query_tiles, parts.scored[::-1], shares, share_tiles, parts.picked,
+        moved, parts.mixed[::-1], out,
     )  # fmt: skip
 
 
@@ -157,17 +157,17 @@ class _Parts:
         if shape.key_zero or shape.share_zero:
             self.constants["one"] = te.placeholder((1, lanes), "int8", "one")
 
-    def score(self, kept: Tensor, asked: Tensor) -> None:
+    def score(self, head_keys: Tensor, query_tiles: Tensor) -> None:
         """int8 scores, in ACC: products less what zero points add to them."""
         s, ins, size = self.shape, self.ins, (self.channels, self.lanes)
-        rows = self._key_rows(kept) if s.query_zero else None
-        sums = self._query_sums(asked) if s.key_zero else None
+        rows = self._key_rows(head_keys) if s.query_zero else None
+        sums = self._query_sums(query_tiles) if s.key_zero else None
 
         def total(n: Expr, w: Expr, k: Expr, l: Expr) -> Expr:
             start = None if rows is None else rows[n, k, l]
             return _dot(
-                lambda c, i: kept[n, c * s.keys + k, i],
-                lambda c, i: asked[n, c, w, l, i],
+                lambda c, i: head_keys[n, c * s.keys + k, i],
+                lambda c, i: query_tiles[n, c, w, l, i],
                 size,
                 start,
             )
@@ -193,24 +193,26 @@ class _Parts:
         """The shape of a stage that is made for each block of queries, queries in lanes."""
         return self.shape.heads, self.groups, *sizes, self.lanes
 
-    def _key_rows(self, kept: Tensor) -> Tensor:
+    def _key_rows(self, head_keys: Tensor) -> Tensor:
         """What the queries' zero point adds to the scores of each key."""
         s, ones = self.shape, self.constants["ones"]
         sums = self.of_keys.step(
             "key_sums", self.ins.gemm_zero, (s.heads, self.rows, self.lanes),
             lambda n, k, l: _dot(
-                lambda c, i: kept[n, c * s.keys + k, i], lambda c, i: ones[0, l, i],
+                lambda c, i: head_keys[n, c * s.keys + k, i], lambda c, i: ones[0, l, i],
                 (self.channels, self.lanes),
             ),
         )  # fmt: skip
         return self.of_keys.scaled("rows", self.ins, sums, -s.query_zero)
 
-    def _query_sums(self, asked: Tensor) -> Tensor:
+    def _query_sums(self, query_tiles: Tensor) -> Tensor:
         """The sum of each query's channels."""
         one, size = self.constants["one"], (self.channels, self.lanes)
         return self.scored.step(
             "query_sums", self.ins.gemm_zero, self._of_step(),
-            lambda n, w, l: _dot(lambda c, i: one[0, i], lambda c, i: asked[n, c, w, l, i], size),
+            lambda n, w, l: _dot(
+                lambda c, i: one[0, i], lambda c, i: query_tiles[n, c, w, l, i], size
+            ),
         )  # fmt: skip
 
     def share(self) -> Tensor:
@@ -274,16 +276,16 @@ class _Parts:
         )
         return tiles, moved
 
-    def mix(self, moved: Tensor, taken: Tensor) -> Tensor:
+    def mix(self, moved: Tensor, value_tiles: Tensor) -> Tensor:
         """The result: products of shares and values less what zero points add to them."""
         s, ins, size = self.shape, self.ins, (self.blocks, self.lanes)
-        columns = self._value_columns(taken) if s.share_zero else None
+        columns = self._value_columns(value_tiles) if s.share_zero else None
         sums = self._share_sums(moved) if s.value_zero else None
 
         def total(n: Expr, e: Expr, q: Expr, l: Expr) -> Expr:
             start = None if columns is None else columns[n, e, l]
             return _dot(
-                lambda b, i: moved[n, b, q, i], lambda b, i: taken[n, b, e, l, i], size, start
+                lambda b, i: moved[n, b, q, i], lambda b, i: value_tiles[n, b, e, l, i], size, start
             )
 
         padded = s.heads, self.outs, self.groups * self.lanes, self.lanes
@@ -299,12 +301,14 @@ class _Parts:
             "out",
         )
 
-    def _value_columns(self, taken: Tensor) -> Tensor:
+    def _value_columns(self, value_tiles: Tensor) -> Tensor:
         """What the shares' zero point adds to each value, and what both zero points add."""
         s, one, size = self.shape, self.constants["one"], (self.blocks, self.lanes)
         sums = self.of_values.step(
             "value_sums", self.ins.gemm_zero, (s.heads, self.outs, self.lanes),
-            lambda n, e, l: _dot(lambda b, i: one[0, i], lambda b, i: taken[n, b, e, l, i], size),
+            lambda n, e, l: _dot(
+                lambda b, i: one[0, i], lambda b, i: value_tiles[n, b, e, l, i], size
+            ),
         )  # fmt: skip
         scaled = self.of_values.scaled("value_columns", self.ins, sums, -s.share_zero)
         if not s.value_zero:

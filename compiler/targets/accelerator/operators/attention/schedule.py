@@ -42,9 +42,9 @@ def schedule(e: AttentionTensors, tile: AttentionTile, config: Config) -> Schedu
     s[e.out].reorder(n, step, group, q, lane)
     if tile.vthreads > 1:
         s[e.out].pragma(step, PIPELINE, BY_ENGINE)
-    for tensor in (e.kept, e.moved):
+    for tensor in (e.head_keys, e.moved):
         s[tensor].set_scope(INP)
-    for tensor in (e.asked, e.share_tiles, e.taken):
+    for tensor in (e.query_tiles, e.share_tiles, e.value_tiles):
         s[tensor].set_scope(WGT)
     for stage, _ in (*e.mixed, *e.picked, *e.scored, *e.of_keys, *e.of_values):
         s[stage].set_scope(ACC)
@@ -85,16 +85,16 @@ def _place_step(s: Schedule, e: AttentionTensors, step: Var, ins: Intrinsics) ->
     s[e.shares].compute_at(s[e.out], step)
     s[e.shares].tensorize(s[e.shares].axis[-1], ins.store8)
     place(s, e.scored, e.out, step)
-    _load_tiles(s, e.asked, e.out, step, ins)
+    _load_tiles(s, e.query_tiles, e.out, step, ins)
 
 
 def _place_head(s: Schedule, e: AttentionTensors, head: Var, ins: Intrinsics) -> None:
     """Computes what is made for each head, of its keys first, which scores need at once."""
     place(s, e.of_values, e.out, head)
-    _load_tiles(s, e.taken, e.out, head, ins)
+    _load_tiles(s, e.value_tiles, e.out, head, ins)
     place(s, e.of_keys, e.out, head)
-    s[e.kept].compute_at(s[e.out], head)
-    s[e.kept].tensorize(s[e.kept].axis[-1], ins.load_inp)
+    s[e.head_keys].compute_at(s[e.out], head)
+    s[e.head_keys].tensorize(s[e.head_keys].axis[-1], ins.load_inp)
 
 
 def _load_tiles(s: Schedule, tiles: Tensor, reader: Tensor, at: Var, ins: Intrinsics) -> None:
@@ -106,10 +106,10 @@ def _load_tiles(s: Schedule, tiles: Tensor, reader: Tensor, at: Var, ins: Intrin
 
 def _copy(s: Schedule, e: AttentionTensors, tile: AttentionTile) -> None:
     """Gives what a part leaves to the next one two copies, and to the one behind that three."""
-    s[e.kept].double_buffer(tile.kept)
-    s[e.taken].double_buffer(tile.taken)
+    s[e.head_keys].double_buffer(tile.key_copies)
+    s[e.value_tiles].double_buffer(tile.value_copies)
     for stage, _ in e.of_values:
-        s[stage].double_buffer(tile.taken)
+        s[stage].double_buffer(tile.value_copies)
     for stage, _ in (*e.scored, *e.mixed):
         s[stage].double_buffer(3)
     for tensor in (e.shares, e.moved, *(stage for stage, _ in e.picked)):

@@ -14,11 +14,11 @@ Limits = tuple[int, int, int]  # of a requantization: its zero point, the lowest
 
 @dataclass(frozen=True)
 class AttentionTile(Tile):
-    """A tile is a block of queries; INP has room for the keys of ``kept`` heads, WGT for the values
-    of ``taken``."""
+    """A tile is a block of queries; INP has room for the keys of ``key_copies`` heads, WGT for the
+    values of ``value_copies``."""
 
-    kept: int
-    taken: int
+    key_copies: int
+    value_copies: int
     vthreads: int = 1
 
 
@@ -53,7 +53,7 @@ class AttentionSizes:
 
     def heads_at_a_time(self, lanes: int) -> int:
         """Heads whose values are on chip when the parts of blocks of queries run side by side:
-        when a block begins, those ``LATER`` before it haven't taken theirs."""
+        when a block begins, those ``LATER`` before it haven't read theirs."""
         _, _, groups, _ = self.blocks(lanes)
         return min(self.heads, 1 + ceil_div(LATER, groups))
 
@@ -70,11 +70,12 @@ class AttentionSizes:
         channels, keys, _, values = self.blocks(lanes)
         rows, outs = keys * lanes, values * lanes
         twice, thrice = (2, 3) if tile.vthreads > 1 else (1, 1)
-        inp = tile.kept * self.key_rows(lanes) + twice * rows + lanes + 1
-        wgt = tile.taken * keys * values + channels + keys + 1
-        of_head = (self.query_zero != 0) * rows + tile.taken * (self.share_zero != 0) * values
+        inp = tile.key_copies * self.key_rows(lanes) + twice * rows + lanes + 1
+        wgt = tile.value_copies * keys * values + channels + keys + 1
+        of_values = tile.value_copies * values if self.share_zero else 0
+        of_keys = rows if self.query_zero else 0
         of_step = thrice * (rows + 3) + twice * rows + thrice * (outs + lanes)
-        acc = of_head + of_step + keys + 2
+        acc = of_keys + of_values + of_step + keys + 2
         return (
             inp <= config.depth("inp") and wgt <= config.depth("wgt") and acc <= config.depth("acc")
         )

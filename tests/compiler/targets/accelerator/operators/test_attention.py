@@ -162,7 +162,7 @@ def test_the_engines_work_on_different_blocks_of_queries():
 def test_every_tile():
     case = Heads(heads=3, channels=16, keys=16, queries=17)
     tiles = list(Attention.of(case.node(), case.graph(), FULL).tiles(FULL, 2))
-    assert [tile.kept for tile in tiles] == [2, 1]
+    assert [tile.key_copies for tile in tiles] == [2, 1]
     for tile in tiles:
         check(case, FULL, tile=tile)
 
