@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.targets.accelerator.rewrites.form import Order, form_of
+from vdla.compiler.targets.accelerator.rewrites.form import Order, form_of, nearest_order
 
 
 @st.composite
@@ -96,3 +96,19 @@ def test_elements_along_an_axis_follow_numpys(data):
     assert np.array_equal(
         elements(after, np.take(image, places, axis=number)), np.take(array, table, axis=axis)
     )
+
+
+def test_the_nearest_order_exchanges_fewest_images():
+    """A copy that has been exchanged counts as none."""
+    vectors, features = Order((0,), (1,), (2,)), Order((0,), (2,), (1,))
+    in_lanes = {name: form_of((1, 5, 7), vectors) for name in "ab"}
+    in_rows = {name: form_of((1, 5, 7), features) for name in "cd"}
+
+    def nearest(*names: str, exchanged: tuple[str, ...] = ()) -> Order | None:
+        known = [(name, (in_lanes | in_rows)[name]) for name in names]
+        return nearest_order(known, [f"{name}.transposed" for name in exchanged])
+
+    assert nearest() is None
+    assert nearest("a") == nearest("a", "c") == nearest("a", "b", "c") == vectors
+    assert nearest("c", "a") == nearest("a", "c", "d") == features
+    assert nearest("a", "c", exchanged=("a",)) == features
