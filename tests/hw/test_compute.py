@@ -12,12 +12,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from amaranth import Module, ResetInserter, Signal
+from amaranth import Module, Mux, ResetInserter, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
+from planting import plant
 
-from vdla.hw.compute import Compute
+from vdla.hw.compute import Compute, combine
 from vdla.hw.tables import TablePads
 from vdla.isa.config import load_config
 from vdla.isa.instructions import (
@@ -104,11 +105,15 @@ class Harness:
             m.submodules[name] = self.memories[name] = memory
             names = ("acc_x", "acc_y") if name == "acc" else (name, f"{name}_second")
             names = [n for n in names if hasattr(self.compute, n)]
-            for port, outer in ((memory.read_port(), getattr(self.compute, n)) for n in names):
+            for name in names:
+                port, outer = memory.read_port(), getattr(self.compute, name)
+                taken = Signal()  # STORE took the port: what comes is STORE's
+                if name == "acc_y":
+                    m.d.sync += taken.eq(self.compute.acc_y_taken)
                 m.d.comb += [
                     port.en.eq(outer.enable),
                     port.addr.eq(outer.address),
-                    outer.data.eq(port.data),
+                    outer.data.eq(Mux(taken, ~port.data, port.data)),
                 ]
         port, outer = self.memories["acc"].write_port(), self.compute.acc_write
         m.d.comb += [
@@ -188,7 +193,8 @@ class Harness:
         reads_y = hasattr(compute, "acc_y") and ctx.get(compute.acc_y.enable)
         if reads_y and ctx.get(compute.acc_y_taken):
             seen.held += 1
-            assert cause == Cause.BANK
+            computes = self.config.reciprocal_units and cause == Cause.BUSY  # y is kept
+            assert cause == Cause.BANK or computes
         if ctx.get(compute.acc_write.enable):
             seen.writes.append((now, ctx.get(compute.acc_write.address)))
 
@@ -407,6 +413,38 @@ def test_instructions_that_come_when_they_like(share):
 
     harness.run(test)
     assert any(held) == (share > 0)
+
+
+def inverted():
+    """What ACC holds after reciprocals and roots while STORE often takes y's port, and what it
+    should hold. One unit reads y once for each lane, many cycles after READ did."""
+    config = load_config("tiny", ["reciprocal_units=1"])
+    harness, results = Harness(config), []
+
+    async def test(ctx):
+        draw = Draw(config, 7)
+        nest = {"uop_count": 2, "extent_0": 1, "extent_1": 1, "extent_2": 1}
+        stream = [
+            Alu(alu_op=op, src_base=base, dst_base=20 + base, **nest)
+            for base, op in enumerate((AluOp.RECIPROCAL, AluOp.RSQRT))
+        ]
+        contents = draw.contents()
+        taken = lambda: draw.random.random() < 0.5  # noqa: E731
+        seen = await harness.program(ctx, stream, contents, taken=taken)
+        results.extend((seen.acc, expect(config, stream, contents).acc))
+
+    harness.run(test)
+    return results
+
+
+def test_reciprocals_while_store_reads():
+    assert np.array_equal(*inverted())
+
+
+def test_a_y_that_is_not_kept_is_noticed(monkeypatch, tmp_path):
+    keeps = "alu.keeps_y.eq(units.keeps_y)", "alu.keeps_y.eq(0)"
+    plant((combine, "Combine", "_invert", *keeps), monkeypatch, tmp_path)
+    assert not np.array_equal(*inverted())
 
 
 @pytest.mark.parametrize("seeds", [SOME, pytest.param(MANY, marks=pytest.mark.long)], ids=str)

@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 from arithmetic import simulate
+from planting import plant
 
+from vdla.hw import reciprocals
 from vdla.hw.reciprocals import Reciprocals
 from vdla.isa.config import load_config
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, reciprocal, rsqrt
@@ -16,10 +18,14 @@ LANES = 4
 DEFINITIONS = (reciprocal, rsqrt)
 CYCLES = (RECIPROCAL_CYCLES, RSQRT_CYCLES)
 # What a shift or the first and the last digits could get wrong: powers of two, what lies beside
-# them, squares and what lies beside these, and numbers of ones.
+# them, squares and what lies beside these, and numbers of ones. CLOSE's roots have a last digit of
+# 0 by one unit: 2**k · y = u² - 1, where u is the root with a last digit of 1.
+CLOSE = [
+    (n << bits) ** 2 - n for n, bits in ((256, 7), (311, 7), (362, 7), (64, 8), (127, 8), (33, 9))
+]
 CORNERS = sorted(
     {min(max(n, INT32_MIN), INT32_MAX) for n in (
-        *range(-2, 70), INT32_MIN, INT32_MAX,
+        *range(-2, 70), INT32_MIN, INT32_MAX, *CLOSE,
         *((1 << e) + d for e in range(31) for d in range(-2, 3)),
         *(n * n + d for n in (3, 181, 182, 4095, 4096, 4097, 23170, 32767, 46340)
           for d in (-1, 0, 1)),
@@ -96,6 +102,14 @@ def test_corners(is_root):
     values = [*CORNERS, *rest]
     work = [(tuple(values[n : n + LANES]), is_root) for n in range(0, len(values), LANES)]
     check(LANES, work)
+
+
+def test_the_last_digit_of_a_root_is_compared_exactly(monkeypatch, tmp_path):
+    """No random program finds it: one root in 2**24 is that close."""
+    fault = "range(1, MANTISSA_BITS)", "range(1, MANTISSA_BITS - 1)"
+    plant((reciprocals, "Unit", "_divide", *fault), monkeypatch, tmp_path)
+    with pytest.raises(AssertionError):
+        check(LANES, [(tuple(CLOSE[:LANES]), 1)])
 
 
 @pytest.mark.parametrize("units", [1, 2, 4])
