@@ -199,7 +199,6 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     of_channels = [bias, scale]
     if conv.fixed is not None:
         s[conv.fixed].set_scope(ACC)
-        s[conv.fixed].tensorize(s[conv.fixed].axis[-1], ins.load_acc8)
         of_channels.append(conv.fixed)
     for stage, _ in conv.steps:
         n, g, o, y, x, sub, l = s[stage].axis
@@ -209,6 +208,8 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     if not tile.resident:
         for each in of_channels:
             s[each].compute_at(s[conv.out], tiles.innermost)
+    if conv.fixed is not None:
+        s[conv.fixed].tensorize(s[conv.fixed].axis[-1], ins.load_acc8)
     _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
     _double_buffer(s, shape, tile, inp, wgt)
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
