@@ -20,7 +20,8 @@ Grammar::
     Integer    := QConv2d | QConv2dAdd | QConv2dTable | QConv2dAddTable | QDense | QAdd | QMinimum
                 | QMaxPool | QAvgPool | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake
                 | QInterleave | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
-                | QConcatView | QTakeView | QRowsAsImage | QImageAsRows
+                | QConcatView | QTakeView | QRowsAsImage | QImageAsRows | QRunsOfImage
+                | QImageOfRuns
     Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 

@@ -31,7 +31,7 @@ def written(request, tmp_path):
     return path, strangers.stranger_models.write(NETWORKS[name](), style, path)
 
 
-LEFT = {"windows", "crossed all", "stacked all", "long_memory all"}  # decision 49
+LEFT = {"windows all", "crossed all", "stacked all", "long_memory all"}  # decision 49
 ALL = [
     pytest.param((name, style), id=f"{name} {style}", marks=() if quick else pytest.mark.long)
     for name in NETWORKS

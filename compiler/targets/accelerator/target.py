@@ -10,9 +10,10 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
+from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
-from vdla.compiler.graph.spec import LAYOUT, Pass
+from vdla.compiler.graph.spec import LAYOUT, Kinds, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError, checked_at_the_end
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
@@ -62,6 +63,7 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.target import Layout, Report, Target
 from vdla.isa.config import Config
 
+RUNS: Kinds = frozenset((QRunsOfImage, QImageOfRuns))
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
 NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
 
@@ -143,7 +145,7 @@ class Accelerator(Target):
             Pass("sequences_as_rows", in_rows, adds=frozenset((ops.QTakeView,))),
             Pass("part_layers", in_parts),
             Pass("pad_heads", with_whole_heads),
-            Pass("sequences_as_images", in_images),
+            Pass("sequences_as_images", in_images, adds=RUNS),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),
             Pass("view_slices", sliced, adds=frozenset((ops.QTakeView,))),

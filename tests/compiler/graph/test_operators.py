@@ -10,10 +10,12 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.graph.ops import functions
+from vdla.compiler.graph.ops.blocks import pack
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
+from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
@@ -294,6 +296,25 @@ def test_channels_and_pixels_in_each_others_place():
     np.testing.assert_array_equal(check(node, x), x.transpose(0, 3, 2, 1))
     with pytest.raises(GraphError, match=r"expected an image \[N, C, 1, W\], found \[1, 2, 3, 4\]"):
         node.result_shape([(1, 2, 3, 4)])
+
+
+def test_runs_of_pixels_as_images_and_back():
+    """Images of one block each, in the order of bytes where channels lie in blocks."""
+    x = numbers("int8", (2, 8, 1, 6), -128, 128)
+    runs = check(QRunsOfImage(**NAMES, data="x", lanes=4, run=3), x)
+    assert runs.shape == (8, 4, 1, 3)
+    np.testing.assert_array_equal(pack(runs, 4).ravel(), pack(x, 4).ravel())
+    np.testing.assert_array_equal(
+        check(QImageOfRuns(**NAMES, data="x", channels=8, pixels=6), runs), x
+    )
+    with pytest.raises(
+        GraphError, match=r"expected whole blocks of 4 and runs of 3, found \[1, 6,"
+    ):
+        QRunsOfImage(**NAMES, data="x", lanes=4, run=3).result_shape([(1, 6, 1, 6)])
+    with pytest.raises(
+        GraphError, match=r"expected runs of images of 8 channels and 6 pixels, found"
+    ):
+        QImageOfRuns(**NAMES, data="x", channels=8, pixels=6).result_shape([(7, 4, 1, 3)])
 
 
 def test_vectors_as_pixels_and_back():

@@ -77,6 +77,13 @@ class Form:
         batch, *places = self.places
         return not batch and len(self.axes) == len(places) and sorted(places) == sorted(self.axes)
 
+    @property
+    def flat(self) -> Places:
+        """One image with the same channels, whose pixels follow one another as elements do."""
+        channels = self.places.channels
+        pixels = (factor for axis in self.axes for factor in axis if factor not in channels)
+        return Places((), channels, tuple(pixels))
+
     def order(self) -> Order | None:
         """The axes of the tensor in each place; None where a place has a part of an axis."""
         places, rest = list[tuple[int, ...]](), [n for n, axis in enumerate(self.axes) if axis]

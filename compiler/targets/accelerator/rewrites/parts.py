@@ -14,7 +14,7 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes.fold import remove_dead
-from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, operands
+from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, operands
 
 
 def part_layers(graph: Graph, block: int) -> Graph:

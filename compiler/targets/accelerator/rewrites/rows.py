@@ -18,8 +18,8 @@ from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.passes.fold import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, convolution, operands
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
-from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, convolution, operands
 from vdla.isa.config import Config
 
 SEQUENCE = 3  # dimensions of a sequence: batch, steps, features; or steps, batch, features

@@ -8,16 +8,11 @@ that it came from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
-
-import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import STRICT, Array, Graph, Node, Shape, TensorType
-from vdla.compiler.graph.ops.maximum import QMaximum
-from vdla.compiler.graph.ops.minimum import QMinimum
-from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
@@ -33,15 +28,25 @@ from vdla.compiler.targets.accelerator.rewrites.form import (
     nearest_order,
     shared,
 )
+from vdla.compiler.targets.accelerator.rewrites.layers import (
+    BY_ELEMENT,
+    PLACES,
+    convolution,
+    gives_back,
+    image_axis,
+    image_shape,
+    joined,
+    operands,
+)
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+from vdla.compiler.targets.accelerator.rewrites.runs import moved, picked, steps
 from vdla.isa.config import Config
 
-BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
 SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
-PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
 CHANNELS = 1  # the second of the places
+MOST_SELECTED = 1 << 20  # weights of a convolution that moves channels
 Moves = tuple[type[ops.QReshape | ops.Reshape], type[ops.QTranspose | ops.Transpose]]
 
 
@@ -99,11 +104,10 @@ class _Sequences:
         if isinstance(node, ops.QTakeView):
             self.nodes.append(self.taken(node))
             return
-        if isinstance(node, ops.Dequantize) and self.ends(node):
-            return
-        if isinstance(node, ops.QTake) and self.take(node):
-            return
-        if isinstance(node, ops.QDense) and self.dense_of_batch(node):
+        node = joined(node, self.around) or node
+        done = isinstance(node, ops.Dequantize) and self.ends(node)
+        done = done or (isinstance(node, ops.QTake) and self.take(node))
+        if done or (isinstance(node, ops.QDense) and self.dense_of_batch(node)):
             return
         order, before = self.order(node), (len(self.nodes), len(self.made))
         moved = self.moved(node, order) if order else None
@@ -147,19 +151,13 @@ class _Sequences:
         self.made.append(name)
 
     def changes_nothing(self, node: ops.QTable) -> bool:
-        """Whether a function of an image gives back each int8. So does a product with a constant
-        whose result has a scale of its own."""
-        table = self.graph.constants.get(node.table)
-        alike = table is not None and np.array_equal(table, np.arange(-128, 128))
-        return alike and node.data in self.forms
+        """Whether a function of an image gives back each int8."""
+        return gives_back(self.graph.constants.get(node.table)) and node.data in self.forms
 
     # What only moves elements -----------------------------------------------------------------
 
     def follow(self, node: ops.QReshape | ops.QTranspose) -> None:
-        """Keeps a node that moves elements, and notes how its result lies in an image.
-
-        An image that is another one with its rows side by side is that one by addresses.
-        """
+        """Keeps a node that moves elements, and notes how its result lies in an image."""
         name, before, shape = node.output, self.shape(node.data), self.shape(node.output)
         flattened = shape[0] in (1, before[0])  # images, one of them in each row
         if len(shape) == 2 and len(before) > 2 and not flattened:
@@ -202,37 +200,42 @@ class _Sequences:
         return True
 
     def take(self, node: ops.QTake) -> bool:
-        """Takes elements along one axis of a tensor from its image; False where they don't step
-        evenly there, or where there is no image."""
+        """Takes elements along one axis of a tensor from its image; False where it can't."""
         image, form = self.forms.get(node.data, ("", None))
         tables, shape = node.tables(), self.shape(node.data)
         parts = [n for n, size in enumerate(shape) if tables[n] != tuple(range(size))]
         if form is None or len(parts) != 1 or OUTSIDE in node.places or image == node.data:
             return False
         (axis,) = parts
-        if (taken := form.taken(axis, tables[axis])) is None:
+        before = len(self.nodes), len(self.made)
+        if form.taken(axis, tables[axis]) is None:
+            places = form.flat
+            image, form = self.rearranged(image, form, places) or "", replace(form, places=places)
+        taken = form.taken(axis, tables[axis]) if image else None
+        if taken is None:
             return False
         place, table = taken
-        of_image = [list(range(size)) for size in self.shape(image)]
-        of_image[PLACES[place]] = table
-        before = len(self.nodes), len(self.made)
-        sizes = tuple(len(each) for each in of_image)
-        output = self.tensor(f"{node.output}.image", sizes, node.output)
-        places = tuple(element for each in of_image for element in each)
-        made = ops.QTake(name=node.name, output=output, data=image, shape=sizes, places=places)
-        if place != CHANNELS and not self.fits(made):
+        output, shape = f"{node.output}.image", self.shape(image)
+        made = picked(image, output, shape, PLACES[place], table, self.config.channel_block)
+        small = place == CHANNELS and shape[1] * len(table) <= MOST_SELECTED
+        if not self.add(made, node.output) and not small:
             self.forget(*before)
             return False
-        self.nodes.append(made)
         self.forms[node.output] = output, form.resized(axis, len(tables[axis]))
         self.leave_form(node)
         return True
 
+    def add(self, nodes: Sequence[Node], like: str) -> bool:
+        """Adds nodes whose tensors are typed as another one; whether the accelerator takes them."""
+        for node in nodes:
+            self.tensor(node.output, node.result_shape([self.shape(node.inputs[0])]) or (), like)
+            self.nodes.append(node)
+        return all(map(self.fits, nodes))
+
     # What computes ----------------------------------------------------------------------------
 
     def order(self, node: Node) -> Order | None:
-        """The axes that the image of a node's result has in each place, and those of its operands;
-        None for a node that stays."""
+        """The axes of a node's result in each place of its image; None for a node that stays."""
         if isinstance(node, ops.Quantize):
             return self.order_of_cluster(node)
         known = [self.forms[name] for name in node.inputs if name in self.forms]
@@ -359,23 +362,47 @@ class _Sequences:
         ]
 
     def rearranged(self, image: str, form: Form, places: Places) -> str | None:
-        """An image of the same tensor with the factors in other places; None where the accelerator
-        makes none of it."""
+        """A tensor's image with factors in other places; None where the accelerator makes none."""
         if viewed := self.viewed(image, form, places):
             return viewed
         swapped = Places(places.batch, places.pixels, places.channels)
-        if (viewed := self.viewed(image, form, swapped)) is None:
-            return None
-        n, channels, _, pixels = self.shape(viewed)
-        name = f"{viewed}.transposed"
+        if viewed := self.viewed(image, form, swapped):
+            return self.transposed(viewed)
+        if copied := self.copied(image, form, places):
+            return copied
+        copied = self.copied(image, form, swapped)
+        return self.transposed(copied) if copied else None
+
+    def transposed(self, image: str) -> str:
+        """An image with channels and pixels in each other's place."""
+        n, channels, _, pixels = self.shape(image)
+        name = f"{image}.transposed"
         if name not in self.graph.tensors:
-            self.tensor(name, (n, pixels, 1, channels), viewed)
-            self.nodes.append(QTransposeImage(name=name, output=name, data=viewed))
+            self.tensor(name, (n, pixels, 1, channels), image)
+            self.nodes.append(QTransposeImage(name=name, output=name, data=image))
         return name
 
+    def copied(self, image: str, form: Form, places: Places) -> str | None:
+        """An image whose pixels are elsewhere, copied by runs; None where they can't be."""
+        batch, channels, pixels = form.places
+        way = steps(form, places)
+        if way is None:
+            other = replace(form, places=Places(batch, pixels, channels))
+            if batch or steps(other, places) is None:
+                return None
+            return self.copied(self.transposed(image), other, places)
+        lanes, before = self.config.channel_block, (len(self.nodes), len(self.made))
+        viewed = self.viewed(image, form, way.first)
+        if viewed is None or form.size(way.first.channels) % lanes:
+            return None
+        name = f"{viewed}.copy{len(self.made)}"
+        if self.add(moved(viewed, name, form, way, lanes), image):
+            return self.viewed(name, replace(form, places=way.second), places)
+        self.forget(*before)
+        return None
+
     def viewed(self, image: str, form: Form, places: Places) -> str | None:
-        """An image whose rows lie side by side, or some of whose channels are its batch, by
-        addresses; None where addresses don't do it."""
+        """An image with factors in other places by addresses; None where these don't do it."""
         batch, channels, pixels = map(form.size, places)
         shape = batch, channels, 1, pixels
         if self.shape(image) == shape and form.places == places:
@@ -421,30 +448,3 @@ class _Sequences:
             reshape(name=axes, output=axes, data=image),
             transpose(name=f"{name}.sequence", output=output, data=axes, perm=perm),
         ]
-
-
-def convolution(node: ops.QDense, graph: Graph, data: str, output: str) -> ops.QConv2d:
-    """The convolution by one pixel that a dense layer of vectors is; its weights are added."""
-    kernel, weight = f"{node.name}.kernel", graph.constants[node.weight]
-    graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
-    kind = graph.tensors[node.weight]
-    graph.tensors[kernel] = replace(kind, shape=(*weight.shape, 1, 1))
-    fields = {**node.values(), "data": data, "weight": kernel, "output": output}
-    return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
-
-
-def operands(node: Node) -> list[str]:
-    """What a node reads that isn't its own, each once."""
-    return list(dict.fromkeys(name for name in node.inputs if name not in node.parameters))
-
-
-def image_axis(order: Order, axis: int) -> int | None:
-    """The axis of an image along which a tensor's outermost axis of a place lies."""
-    places = zip(order, PLACES, strict=True)
-    return next((of_image for place, of_image in places if place[:1] == (axis,)), None)
-
-
-def image_shape(shape: Shape, order: Order) -> Shape:
-    """The shape [N, C, 1, W] of an image whose places have axes of a tensor."""
-    batch, channels, pixels = (prod(shape[axis] for axis in axes) for axes in order)
-    return batch, channels, 1, pixels

@@ -1,0 +1,81 @@
+"""Layers of vectors and of images: what they read, and where it lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.ops.maximum import QMaximum
+from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.targets.accelerator.rewrites.form import Order
+from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+
+BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
+PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
+
+
+def convolution(node: ops.QDense, graph: Graph, data: str, output: str) -> ops.QConv2d:
+    """The convolution by one pixel that a dense layer of vectors is; its weights are added."""
+    kernel, weight = f"{node.name}.kernel", graph.constants[node.weight]
+    graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
+    kind = graph.tensors[node.weight]
+    graph.tensors[kernel] = replace(kind, shape=(*weight.shape, 1, 1))
+    fields = {**node.values(), "data": data, "weight": kernel, "output": output}
+    return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
+
+
+def gives_back(table: Array | None) -> bool:
+    """Whether a function gives back each int8, as a product with a constant does whose result has a
+    scale of its own."""
+    return table is not None and np.array_equal(table, np.arange(-128, 128))
+
+
+def operands(node: Node) -> list[str]:
+    """What a node reads that isn't its own, each once."""
+    return list(dict.fromkeys(name for name in node.inputs if name not in node.parameters))
+
+
+def joined(node: Node, around: Neighbours) -> ops.QTake | None:
+    """The one QTake that a concatenation of parts of a tensor is, as one that rolls it; None where
+    parts are of several, or along another axis."""
+    if not isinstance(node, ops.QConcat):
+        return None
+    plain = set(node.scales) == {1.0} and set(node.zps) == {node.out_zp}
+    takes = [around.makers.get(part) for part in node.parts]
+    parts = [take for take in takes if isinstance(take, ops.QTake)]
+    if not plain or (node.lo, node.hi) != (-128, 127) or len(parts) < len(takes):
+        return None
+    tables = [take.tables() for take in parts]
+    alike = all(
+        len({tuple(table[axis]) for table in tables}) == 1
+        for axis in range(len(tables[0]))
+        if axis != node.axis
+    )
+    if len({take.data for take in parts}) > 1 or not alike:
+        return None
+    whole = [*tables[0]]
+    whole[node.axis] = tuple(place for table in tables for place in table[node.axis])
+    return ops.QTake(
+        name=node.name,
+        output=node.output,
+        data=parts[0].data,
+        shape=tuple(map(len, whole)),
+        places=tuple(place for table in whole for place in table),
+    )
+
+
+def image_axis(order: Order, axis: int) -> int | None:
+    """The axis of an image along which a tensor's outermost axis of a place lies."""
+    places = zip(order, PLACES, strict=True)
+    return next((of_image for place, of_image in places if place[:1] == (axis,)), None)
+
+
+def image_shape(shape: Shape, order: Order) -> Shape:
+    """The shape [N, C, 1, W] of an image whose places have axes of a tensor."""
+    batch, channels, pixels = (prod(shape[axis] for axis in axes) for axes in order)
+    return batch, channels, 1, pixels
