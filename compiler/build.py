@@ -173,9 +173,9 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
 def rewritten_graph(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[Graph, Placements]:
-    """An imported graph as its devices compute it, before tensors lie as they want them."""
+    """An imported graph as its devices compute it, before any fuses operators of its own."""
     compilation = _compilation(graph, config, options or Options())
-    compilation.rewrite()
+    compilation.place()
     return compilation.graph, compilation.placements
 
 
@@ -204,6 +204,12 @@ class _Compilation:
     spec: Spec = field(default_factory=Spec)
 
     def rewrite(self) -> None:
+        """Optimizes the graph, has each target change it, and places its nodes; then each target
+        makes one operator of several of its own."""
+        self.place()
+        self._run([each for target in self.targets for each in target.fusions])
+
+    def place(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes."""
         prepares = [each for target in self.targets for each in target.prepares]
         rewrites = [each for target in self.targets for each in target.rewrites]
@@ -211,7 +217,6 @@ class _Compilation:
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.placements = place(self.graph, self.targets, self.places)
-        self._run([each for target in self.targets for each in target.fusions])
 
     def lower(self, progress: Progress) -> None:
         """Has targets make the code of their nodes; a node without falls to the next target."""
