@@ -38,7 +38,8 @@ NAME = "head"
 MARK, END = "<!-- BEGIN benchmarks/attention.py -->\n", "<!-- END -->"
 HEADS = ("layer", "first cycle", "last cycle", "cycles", "of all")
 # What a layer is called after its operator, and else after its part of the head.
-KINDS = {"QTransposeImage": "transposition", "QSoftmax": "softmax"}
+KINDS = {"QTransposeImage": "transposition", "QSoftmax": "softmax",
+         "QAttention": "scores, softmax, product"}  # fmt: skip
 PARTS = {"q": "queries", "k": "keys", "v": "values", "out": "output", "scores": "scores",
          "mixed": "product"}  # fmt: skip
 PRODUCTS = ("QConv2d", "QMatMul")  # operators that are one part each
