@@ -35,6 +35,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
 )
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
+from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
@@ -191,6 +192,13 @@ OPERATORS = {
     ),
     "vectors as pixels": (
         QRowsAsImage(**NAMES), {"x": (I8, 7, 9), "y": (I8, 1, 9, 1, 7)},
+    ),
+    "runs of an image": (
+        QRunsOfImage(**NAMES, lanes=4, run=3), {"x": (I8, 2, 8, 1, 6), "y": (I8, 8, 4, 1, 3)},
+    ),
+    "image of runs": (
+        QImageOfRuns(**NAMES, channels=8, pixels=6),
+        {"x": (I8, 8, 4, 1, 3), "y": (I8, 2, 8, 1, 6)},
     ),
     "pixels as vectors": (
         QImageAsRows(**NAMES), {"x": (I8, 1, 9, 1, 7), "y": (I8, 7, 9)},
