@@ -12,10 +12,7 @@ from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, address_views, align, plan_memory
 from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
-from vdla.compiler.targets.accelerator.operators.template import (
-    Operator,
-    tile_text,
-)
+from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
 from vdla.compiler.targets.accelerator.target import Lowered
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
@@ -46,30 +46,29 @@ def align(value: int, to: int = ALIGN) -> int:
 
 
 def lifetimes(
-    graph: Graph, beside: Mapping[str, str] = MappingProxyType({})
+    graph: Graph,
+    beside: Mapping[str, str] = MappingProxyType({}),
+    scratch: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> dict[str, tuple[int, int]]:
     """Activation to the first and last node (by position) during which it must be kept.
 
     Inputs live from before the first node, outputs past the last one. ``beside`` names nodes that
-    run beside an earlier one: what that reads is kept until they are done.
+    run beside an earlier one: what that reads is kept until they are done, and so is what is in
+    ``scratch``, tensors that only a node's own code knows, by the node's name.
     """
     end = len(graph.nodes)
-    last = _last_nodes(graph, beside)
+    last = {node.name: i for i, node in enumerate(graph.nodes)}
+    last |= {before: last[after] for after, before in beside.items()}
     spans = dict.fromkeys(graph.inputs, (-1, -1))
     for i, node in enumerate(graph.nodes):
         for name in graph.activations(node):
             spans[name] = (spans[name][0], max(spans[name][1], last[node.name]))
         spans[node.output] = (i, i)
+        spans |= dict.fromkeys(scratch.get(node.name, ()), (i, last[node.name]))
     for name in graph.outputs:
         if name in spans:
             spans[name] = (spans[name][0], end)
     return spans
-
-
-def _last_nodes(graph: Graph, beside: Mapping[str, str]) -> dict[str, int]:
-    """By node, the last one (by position) that runs beside it: itself, if none does."""
-    last = {node.name: i for i, node in enumerate(graph.nodes)}
-    return last | {before: last[after] for after, before in beside.items()}
 
 
 def address_views(graph: Graph) -> dict[str, View]:
@@ -117,25 +116,21 @@ def plan_memory(
         if key is not None:
             shared[key] = position
         position += align(max(array.nbytes, 1))
-    spans = lifetimes(graph, beside)
+    spans = lifetimes(graph, beside, scratch)
     places = {name: _resolved(name, views) for name in views}
     for name, (root, _) in places.items():
         (begin, end), (first, last) = spans[root], spans.pop(name)
         spans[root] = (min(begin, first), max(end, last))
-    nbytes = {name: graph.tensors[name].nbytes for name in spans}
-    ends = _last_nodes(graph, beside)
-    own = [(i, n.name, scratch[n.name]) for i, n in enumerate(graph.nodes) if n.name in scratch]
-    for begin, node, tensors in own:
-        nbytes |= tensors
-        spans |= dict.fromkeys(tensors, (begin, ends[node]))
+    own = {name: size for tensors in scratch.values() for name, size in tensors.items()}
+    nbytes = {name: own[name] if name in own else graph.tensors[name].nbytes for name in spans}
     order = sorted(spans, key=lambda n: (-nbytes[n], spans[n], n))
     sizes = [align(max(nbytes[name], 1)) for name in order]
     starts = _first_gaps(sizes, [spans[name] for name in order])
     offsets = {name: position + start for name, start in zip(order, starts, strict=True)}
     offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())
-    kept_alone = {name: offsets.pop(name) for _, _, tensors in own for name in tensors}
     arena = max((start + size for start, size in zip(starts, sizes, strict=True)), default=0)
-    return MemoryPlan(offsets, fixed, position, arena, kept_alone)
+    own_offsets = {name: offsets.pop(name) for name in own}
+    return MemoryPlan(offsets, fixed, position, arena, own_offsets)
 
 
 def _digest(array: Array) -> bytes:

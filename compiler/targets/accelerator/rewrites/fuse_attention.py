@@ -9,6 +9,7 @@ products run on the accelerator, lanes without a channel are zeros in all that t
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from vdla.compiler.graph.ir import Graph, Node
@@ -28,11 +29,14 @@ def fuse_attention(
     graph: Graph, placements: Placements, config: Config
 ) -> tuple[Graph, Placements]:
     """Joins each chain of which the buffers hold a tile."""
+    makers, uses = graph.producers(), graph.uses()
+    alone = {name for name, users in uses.items() if len(users) == 1} - set(graph.outputs)
     placed, joined = dict(placements), dict[str, QAttention]()
     taken = set[str]()
     for node in graph.nodes:
-        parts = _chain(node, graph, placements)
-        if parts is None:
+        parts = _chain(node, makers, alone)
+        devices = {placements[part.name].device for part in parts}
+        if len(parts) < len(CHAIN) or devices != {ACCELERATOR}:
             continue
         whole = fuse(parts, node.name)
         made = QAttention(**whole.values())
@@ -44,19 +48,14 @@ def fuse_attention(
     return replace(graph, nodes=tuple(nodes)), placed
 
 
-def _chain(node: Node, graph: Graph, placements: Placements) -> list[Node] | None:
-    """The nodes that end with ``node``, if they are all accelerated and no one else reads what
-    passes between them."""
-    makers, uses = graph.producers(), graph.uses()
+def _chain(node: Node, makers: Mapping[str, Node], alone: Container[str]) -> list[Node]:
+    """The nodes that end with ``node``, as far as they are a chain: tensors ``alone`` have one
+    reader."""
     chain: list[Node] = []
+    last: Node | None = node
     for kind in CHAIN:
-        if type(node) is not kind or placements[node.name].device != ACCELERATOR:
-            return None
-        if chain and (len(uses[node.output]) > 1 or node.output in graph.outputs):
-            return None
-        chain.insert(0, node)
-        before = node.inputs[0]
-        if before not in makers:
-            return chain if len(chain) == len(CHAIN) else None
-        node = makers[before]
+        if last is None or type(last) is not kind or (chain and last.output not in alone):
+            break
+        chain.insert(0, last)
+        last = makers.get(last.inputs[0])
     return chain
