@@ -25,7 +25,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
-from vdla.compiler.targets.accelerator.operators.stages import place
+from vdla.compiler.targets.accelerator.operators.stages import place, softmax_stages
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
@@ -38,7 +38,6 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import TABLE_RESULTS, Config
-from vdla.isa.numbers import MANTISSA_BITS
 from vdla.support.numbers import ceil_div
 
 STEPS = 4  # operations of the ALU for each vector
@@ -141,36 +140,19 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
     def expression(self, config: Config) -> SoftmaxTensors:
         """The shares, and all that comes before them."""
         ins, lanes = intrinsics(config), config.block_out
-        shape, rows = (
-            (self.rows, self.pixels, self.vectors, lanes),
-            (self.rows, self.vectors, lanes),
-        )
+        shape = self.rows, self.pixels, self.vectors, lanes
         data = te.placeholder(shape, "int8", "data")
         table = te.placeholder((TABLE_RESULTS,), "int16", "table")
         wide = widened(data, 0, "wide")
-        k, j = (te.reduce_axis((0, self.pixels), name) for name in "kj")
-        top = te.compute(rows, lambda r, v, l: te.max(wide[r, k, v, l], axis=k), "top")
-        less = te.compute(shape, lambda r, p, v, l: wide[r, p, v, l] - top[r, v, l], "less")
-        powers = te.compute(
-            shape, lambda *i: table[less[i] & (TABLE_RESULTS - 1)].astype("int32"), "powers"
-        )
-        total = te.compute(rows, lambda r, v, l: te.sum(powers[r, j, v, l], axis=j), "total")
-        factor = te.const(self.factor)
-        scaled = te.compute(rows, lambda *i: te.rq(total[i], factor), "scaled")
-        inverse = te.compute(rows, lambda *i: te.reciprocal(scaled[i]), "inverse")
-        places = te.const(-(self.shift << MANTISSA_BITS))
-        word = te.compute(rows, lambda *i: inverse[i] + places, "word")
+        softmax = softmax_stages(wide, 1, self.pixels, table, (self.factor, self.shift), ins)
+        powers, word = softmax.powers, softmax.word
 
         def share(r: Expr, p: Expr, v: Expr, l: Expr) -> Expr:
             limits = self.zero, self.low, self.high
             return te.requantize(powers[r, p, v, l], word[r, v, l], *limits).astype("int8")
 
         out = te.compute(shape, share, "out")
-        steps = [
-            (word, ins.alu_add_imm), (inverse, ins.alu_reciprocal), (scaled, ins.alu_scale_imm),
-            (total, ins.alu_add_reduce), (powers, ins.alu_table), (less, ins.alu_wsub),
-            (top, ins.alu_max_reduce), (wide, ins.load_acc8),
-        ]  # fmt: skip
+        steps = [*softmax.steps[::-1], (wide, ins.load_acc8)]
         return SoftmaxTensors(data, table, steps, out)
 
     def schedule(self, tile: SoftmaxTile, config: Config) -> Schedule:

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from vdla.compiler import te
 from vdla.compiler.targets.accelerator.description import Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.attention.sizes import AttentionSizes
-from vdla.compiler.targets.accelerator.operators.stages import Steps
+from vdla.compiler.targets.accelerator.operators.stages import Steps, softmax_stages
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import TABLE_RESULTS, Config
-from vdla.isa.numbers import MANTISSA_BITS
 
 Shape = tuple[int, ...]
 
@@ -217,34 +216,10 @@ class _Parts:
 
     def share(self) -> Tensor:
         """The softmax of the scores."""
-        s, ins, steps = self.shape, self.ins, self.scored
-        scores, table = steps[-1][0], self.constants["table"]
-        k, j = (te.reduce_axis((0, s.keys), name) for name in "kj")
-        of_query = self._of_step()
-        top = steps.step(
-            "top", ins.alu_max_reduce, of_query,
-            lambda n, w, l: te.max(scores[n, w, k, l], axis=k),
-        )  # fmt: skip
-        less = steps.step(
-            "less", ins.alu_wsub, scores.shape,
-            lambda n, w, k, l: scores[n, w, k, l] - top[n, w, l],
-        )  # fmt: skip
-        powers = steps.step(
-            "powers", ins.alu_table, scores.shape,
-            lambda *at: table[less[at] & (TABLE_RESULTS - 1)].astype("int32"),
-        )  # fmt: skip
-        total = steps.step(
-            "total", ins.alu_add_reduce, of_query,
-            lambda n, w, l: te.sum(powers[n, w, j, l], axis=j),
-        )  # fmt: skip
-        factor, places = te.const(s.factor), te.const(-(s.shift << MANTISSA_BITS))
-        scaled = steps.step(
-            "scaled", ins.alu_scale_imm, of_query, lambda *at: te.rq(total[at], factor)
-        )
-        inverse = steps.step(
-            "inverse", ins.alu_reciprocal, of_query, lambda *at: te.reciprocal(scaled[at])
-        )
-        word = steps.step("word", ins.alu_add_imm, of_query, lambda *at: inverse[at] + places)
+        s, scores, table = self.shape, self.scored[-1][0], self.constants["table"]
+        softmax = softmax_stages(scores, 2, s.keys, table, (s.factor, s.shift), self.ins)
+        self.scored += softmax.steps
+        powers, word = softmax.powers, softmax.word
 
         def share(n: Expr, w: Expr, k: Expr, l: Expr) -> Expr:
             return te.requantize(powers[n, w, k, l], word[n, w, l], *s.shared).astype("int8")
