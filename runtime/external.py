@@ -100,15 +100,18 @@ def exact_session(ort: Any, model: bytes | str, fuse: bool = True) -> Any:
     Raises:
         Exception: onnxruntime doesn't take the model; its errors have no common base class.
     """
+    try:
+        return _session(ort, model, fuse, exact=True)
+    except Exception:
+        return _session(ort, model, fuse, exact=False)
+
+
+def _session(ort: Any, model: bytes | str, fuse: bool, exact: bool) -> Any:
+    """A session of one thread; options of its own, since onnxruntime warns of a second value."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors come as exceptions
     if not fuse:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    providers = ["CPUExecutionProvider"]
-    try:
-        options.add_session_config_entry("session.x64quantprecision", "1")
-        return ort.InferenceSession(model, options, providers=providers)
-    except Exception:
-        options.add_session_config_entry("session.x64quantprecision", "0")
-        return ort.InferenceSession(model, options, providers=providers)
+    options.add_session_config_entry("session.x64quantprecision", str(int(exact)))
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
