@@ -85,7 +85,7 @@ yosys: .venv/ready
 build/mypy:
 	rm -rf build/mypy
 	mkdir -p build/mypy/vdla
-	for room in support farm isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
+	for room in support farm isa sim hw compiler runtime boards explore; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
 	for part in vdla/*.py vdla/commands vdla/analysis; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 # Modules are compiled when they are first imported: most of what is installed never is.

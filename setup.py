@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
 
-ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore")
 HERE = Path(__file__).parent
 
 packages = ["vdla", *(f"vdla.{p}" for p in find_namespace_packages("vdla"))]

@@ -19,7 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
-    "support", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla", "benchmarks", "examples"
+    "support", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla",
+    "benchmarks", "examples",
 )  # fmt: skip
 LEANS = re.compile(r"(Of|As|The same|That of|Its|Those|It|The reverse)\b")
 NO_NAMES = frozenset({"found", "told", "there", "those"})

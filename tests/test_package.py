@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla")
 IN_SOURCES_ALONE = (".md",)  # documents, and what they are made with
 SCRIPT = """
 import sys, vdla
