@@ -23,6 +23,8 @@ from vdla.support.progress import report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+OWNERS = {".checker.": "checker", ".compiler.": "compiler"}  # of loops by a part of their names
+
 _loops: set[str] = set()  # the names of all that numba shall compile
 _cached: list[Any] = []  # those that it keeps in its cache
 
@@ -55,7 +57,7 @@ def compile_once(what: str, run: Callable[[], object]) -> None:
         run()
         return
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or CACHE_DIR)
-    mark = folder / f"{what}-{_circumstances()}.compiled"
+    mark = folder / f"{what}-{_circumstances(what)}.compiled"
     if mark.exists() and all(map(is_sealed, _sealed())):
         run()
         return
@@ -88,12 +90,17 @@ def _files(pattern: str) -> Iterator[Path]:
         yield from folder.glob(pattern)
 
 
+def _owner(loop: str) -> str:
+    """The first word of what a loop is compiled with."""
+    return next((what for part, what in OWNERS.items() if part in loop), "simulator")
+
+
 class _Reporter(event.Listener):  # type: ignore[misc]  # numba has no types
     """Reports how many of the loops of ``what`` numba has compiled."""
 
     def __init__(self, what: str) -> None:
         self.what = _compiling(what)
-        self.left = {name for name in _loops if (what == "checker") == (".checker." in name)}
+        self.left = {name for name in _loops if _owner(name) == what.split()[0]}
         self.total = len(self.left)
 
     def on_start(self, event: event.Event) -> None:
@@ -127,9 +134,11 @@ def _tell(text: str) -> None:
         print(f"vdla: {text}", file=sys.stderr, flush=True)
 
 
-def _circumstances() -> str:
+def _circumstances(what: str) -> str:
     """Digits over all that decides whether numba takes a cached loop: sources, itself, the CPU."""
-    files = [(str(p), p.stat().st_mtime_ns) for p in sorted(Path(__file__).parent.rglob("*.py"))]
+    own = [loop.py_func for loop in _cached if _owner(_name(loop.py_func)) == what.split()[0]]
+    sources = {*Path(__file__).parent.rglob("*.py"), *(Path(f.__code__.co_filename) for f in own)}
+    files = [(str(p), p.stat().st_mtime_ns) for p in sorted(sources) if p.exists()]
     cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     text = repr((numba.__version__, sys.version, cpu, files))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -16,7 +16,6 @@ from vdla.compiler.graph.numbers import pack_scales
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
-    CostColumns,
     TileCost,
     parts,
     shares,
@@ -131,7 +130,7 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
             if fits and only in (None, tile):
                 yield tile
 
-    def cost(self, tile: NormTile, config: Config) -> CostColumns:
+    def cost(self, tile: NormTile, config: Config) -> TileCost:
         """A load of the data and of the constants, two operations of the ALU and a store."""
         vectors = tile.blocks * tile.pixels * self.vectors
         move = transfer(vectors * config.out_entry, tile.pixels * config.out_entry, config)

@@ -31,7 +31,7 @@ from vdla.compiler.graph.ops.recurrent import (
 )
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, TAB, Intrinsics, intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import CostColumns, TileCost, parts, shares
+from vdla.compiler.targets.accelerator.operators.cost import TileCost, parts, shares
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
@@ -217,7 +217,7 @@ class Cells(Template[Cellwise, VectorTile]):
             if vthreads == 1 and vectors * stages <= room and only in (None, tile):
                 yield tile
 
-    def cost(self, tile: VectorTile, config: Config) -> CostColumns:
+    def cost(self, tile: VectorTile, config: Config) -> TileCost:
         """Loads of all operands, an operation of the ALU for each stage, and a store per tile."""
         size = tile.vectors * config.block_out * 4 / config.bytes_per_cycle
         tiles = self.rows * ceil_div(self.vectors, tile.vectors)

@@ -14,7 +14,6 @@ from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, TAB, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
-    CostColumns,
     TileCost,
     parts,
     shares,
@@ -135,7 +134,7 @@ class Moves(Template[N, MoveTile]):
             if fits and only in (None, tile):
                 yield tile
 
-    def cost(self, tile: MoveTile, config: Config) -> CostColumns:
+    def cost(self, tile: MoveTile, config: Config) -> TileCost:
         """One load, and stores of all that becomes of it, per tile of the longest operand."""
         (rows, columns), entries = self.grown, tile.rows * tile.pixels * self.vectors
         size, read = entries * config.out_entry, self.loaded(tile) * config.out_entry

@@ -115,15 +115,15 @@ class Nest:
     @cached_property
     def touched(self) -> dict[str, Columns]:
         """By role, the bytes of the layer, and of one iteration of each level that cuts it."""
-        result: dict[str, Columns] = {}
-        for role, group in self._moves.items():
-            axes = {axis for tensor, _ in group for axis in self._axes(tensor)}
-            cut = {loop.level: self.inside(loop.level) for loop in self.loops if loop.axis in axes}
-            result[role] = {
-                level: sum(self._bytes(tensor, inside, _most) for tensor, _ in group)
-                for level, inside in {"layer": 0, **cut}.items()
-            }
-        return result
+        return {
+            role: {level: self.portion(role, level) for level in self._cuts(role)}
+            for role in self._moves
+        }
+
+    def portion(self, role: str, level: str) -> Size:
+        """Bytes of a role that one iteration of a level, or the "layer", touches."""
+        inside = self._cuts(role)[level]
+        return sum(self._bytes(tensor, inside, _most) for tensor, _ in self._moves[role])
 
     @cached_property
     def moved(self) -> Columns:
@@ -159,6 +159,12 @@ class Nest:
             if each.tensor is not None:
                 result.setdefault(each.role, []).append((each.tensor, each.inside))
         return result
+
+    def _cuts(self, role: str) -> dict[str, int]:
+        """Inside how many loops each level lies that cuts what is moved in a role."""
+        axes = {axis for tensor, _ in self._moves[role] for axis in self._axes(tensor)}
+        levels = (loop.level for loop in self.loops if loop.axis in axes)
+        return {"layer": 0, **{level: self.inside(level) for level in levels}}
 
     def _trips(self, inside: int, without: Iterable[Var] = ()) -> Size:
         """Iterations of the outermost loops, but for those over some axes."""

@@ -13,7 +13,6 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.access import accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
-    CostColumns,
     TileCost,
     parts,
     shares,
@@ -101,7 +100,7 @@ class Pairwise(Template[N, VectorTile]):
             if fits and ceil(self.vectors / vectors) >= vthreads:
                 yield VectorTile(vectors, vthreads)
 
-    def cost(self, tile: VectorTile, config: Config) -> CostColumns:
+    def cost(self, tile: VectorTile, config: Config) -> TileCost:
         """Two loads, some operations of the ALU and one store per tile."""
         size = tile.vectors * config.out_entry
         move = transfer(size, size, config)

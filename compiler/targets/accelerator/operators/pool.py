@@ -19,7 +19,6 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
-    CostColumns,
     TileCost,
     parts,
     shares,
@@ -183,7 +182,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         padded = self.paddable(tall, wide, config.channel_block // lanes)
         return np.asarray(padded & (entries + 1 <= config.depth("acc")))
 
-    def cost(self, tile: PoolTile, config: Config) -> CostColumns:
+    def cost(self, tile: PoolTile, config: Config) -> TileCost:
         """A load and a reduction by the ALU in each step, and one store per tile."""
         c, counts, nest = config, self._counts(tile), self.nest(tile, config)
         sub = c.channel_block // c.block_out

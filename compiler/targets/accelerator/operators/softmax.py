@@ -18,7 +18,6 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import TAB, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
-    CostColumns,
     TileCost,
     parts,
     shares,
@@ -127,7 +126,7 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
             if fits and ceil_div(self.rows, rows) >= vthreads and only in (None, tile):
                 yield tile
 
-    def cost(self, tile: SoftmaxTile, config: Config) -> CostColumns:
+    def cost(self, tile: SoftmaxTile, config: Config) -> TileCost:
         """A load, the operations on each vector, those on each row one after another, a store."""
         vectors = tile.rows * self.vectors * self.pixels
         move = transfer(vectors * config.out_entry, vectors * config.out_entry, config)

@@ -25,8 +25,8 @@ from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets import template
 from vdla.compiler.targets.accelerator.operators.cost import (
-    CostColumns,
     Places,
+    TileCost,
     cheapest,
     no_tile,
 )
@@ -129,7 +129,12 @@ class Template(template.Template[N, Config], Generic[N, T]):
         """The tiles for so many virtual threads that the buffers hold; with ``only``, those of its
         size."""
 
-    def cost(self, tile: T, config: Config) -> CostColumns:
+    def candidates(self, config: Config, vthreads: int) -> Iterator[tuple[Places, T]]:
+        """``tiles``, those that make the same loops as one whose numbers are columns, and where
+        they stand among all."""
+        return alike(list(self.tiles(config, vthreads)))
+
+    def cost(self, tile: T, config: Config) -> TileCost:
         """The work of a tile, for the analytic model; its numbers may be columns.
 
         A template whose ``best`` doesn't ask the model has none.
@@ -162,12 +167,12 @@ class Template(template.Template[N, Config], Generic[N, T]):
         Raises:
             TilingError: the buffers hold none.
         """
-        tiles = list(self.tiles(config, vthreads))
-        groups = ((self.cost(tile, config), places) for places, tile in alike(tiles))
-        result = cheapest(groups, config)
+        groups = list(self.candidates(config, vthreads))
+        costs = ((self.cost(tile, config), places) for places, tile in groups)
+        result = cheapest(costs, config)
         if result is None:
             raise no_tile(f"one tile of {self.wanted}", config)
-        return tiles[result]
+        return _tile_at(result, groups)
 
     def is_legal(self, tile: T, config: Config, vthreads: int) -> bool:
         """Whether ``tiles`` has a tile; of all those, only the ones of its size are made."""
@@ -267,6 +272,15 @@ def alike(tiles: Sequence[T]) -> Iterator[tuple[Places, T]]:
         places = np.flatnonzero(keys == key)
         of = {name: columns[name][places] for name in numbers}
         yield places, replace(tiles[int(places[0])], **of)
+
+
+def _tile_at(place: int, groups: Sequence[tuple[Places, T]]) -> T:
+    """The tile that stands at a place among those of some groups."""
+    places, tile = next(group for group in groups if place in group[0])
+    number = int(np.flatnonzero(places == place)[0])
+    columns = {f.name: getattr(tile, f.name) for f in fields(tile)}
+    numbers = {n: c[number].item() for n, c in columns.items() if isinstance(c, np.ndarray)}
+    return replace(tile, **numbers)
 
 
 def tile_text(tile: Tile) -> str:

@@ -72,7 +72,7 @@ class Costs:
             tile = default_tile(template, self.config, self.vthreads, self.records)
         except TilingError:
             return NO_TILE
-        return estimate(template.cost(tile, self.config).candidate(0), self.config)
+        return float(estimate(template.cost(tile, self.config), self.config)[0])
 
     def together(self, parts: Parts, graph: Graph) -> float | None:
         """Cycles of some convolutions as one; None where the buffers hold no tile of them."""

@@ -20,7 +20,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
     Residual,
 )
 from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
-from vdla.compiler.targets.accelerator.operators.cost import CostColumns
+from vdla.compiler.targets.accelerator.operators.cost import Places, TileCost
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.table import results
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -167,7 +167,11 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         """Portions of the output and of the reduction, and what stays on chip meanwhile."""
         return Space(self, config).tiles(vthreads, only)
 
-    def cost(self, tile: ConvTile, config: Config) -> CostColumns:
+    def candidates(self, config: Config, vthreads: int) -> Iterator[tuple[Places, ConvTile]]:
+        """One of each combination of what is stationary and what is resident."""
+        return Space(self, config).candidates(vthreads)
+
+    def cost(self, tile: ConvTile, config: Config) -> TileCost:
         """Averaged over full and partial tiles."""
         return Space(self, config).cost(tile)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.cost import (
     MOST_STAGES,
     STARTUP,
-    CostColumns,
+    Places,
     TileCost,
     beside_gemm,
     fetch,
@@ -46,29 +47,52 @@ class Space:
 
     def tiles(self, vthreads: int, only: ConvTile | None = None) -> Iterator[ConvTile]:
         """The legal tiles; with ``only``, those of its size."""
-        columns = np.array(list(self._sizes(only)), np.int64).reshape(-1, 5).T
-        stages = np.zeros((columns.shape[1], len(VARIANTS)), np.int64)
-        for variant, (stationary, resident) in enumerate(VARIANTS):
-            tile = _tile(columns, vthreads, resident, stationary)
-            stages[:, variant] = self._stages(tile)
-        knobs = columns.T.tolist()
+        knobs, stages = self._legal(vthreads, only)
+        values, copies = knobs.T.tolist(), stages.tolist()
         for at, variant in np.argwhere(stages > 0).tolist():
             stationary, resident = VARIANTS[variant]
-            copies = min(int(stages[at, variant]), MOST_STAGES) if vthreads > 1 else 1
-            yield _tile(knobs[at], vthreads, resident, stationary, copies)
+            yield _tile(values[at], vthreads, resident, stationary, copies[at][variant])
 
-    def _sizes(self, only: ConvTile | None) -> Iterator[tuple[int, int, int, int, int]]:
-        """Outputs, rows, cols, inputs and weights of a tile."""
+    def candidates(self, vthreads: int) -> Iterator[tuple[Places, ConvTile]]:
+        """The legal tiles of each variant as one with columns, and where ``tiles`` has them."""
+        knobs, stages = self._legal(vthreads, None)
+        places = np.cumsum(stages > 0).reshape(stages.shape) - 1
+        for variant, (stationary, resident) in enumerate(VARIANTS):
+            at = np.flatnonzero(stages[:, variant])
+            if len(at):
+                tile = _tile(knobs[:, at], vthreads, resident, stationary, stages[at, variant])
+                yield places[at, variant], tile
+
+    def _legal(self, vthreads: int, only: ConvTile | None) -> tuple[Places, Places]:
+        """[5, n] the knobs of tiles, and [n, variant] their buffer copies; 0 where not legal."""
+        knobs = self._sizes(only)
+        stages = np.zeros((knobs.shape[1], len(VARIANTS)), np.int64)
+        for variant, (stationary, resident) in enumerate(VARIANTS):
+            tile = _tile(knobs, vthreads, resident, stationary)
+            stages[:, variant] = self._stages(tile)
+        return knobs, np.minimum(stages, MOST_STAGES if vthreads > 1 else 1)
+
+    def _sizes(self, only: ConvTile | None) -> Places:
+        """[5, n] outputs, rows, cols, inputs and weights of tiles, the weights changing first."""
         s, most = self.shape, min(MAX_UOPS, self.config.uop_depth)
         heights = sizes(parts(s.out_height), only, "rows")
         widths = sizes(parts(s.out_width), only, "cols")
-        ins = sizes(divisors(s.inputs), only, "inputs")
-        outs = sizes(divisors(s.outputs), only, "outputs")
-        for rows, cols, inputs, outputs in product(heights, widths, ins, outs):
-            if inputs > 1 and inputs * self.si * self.taps > most:
-                continue  # a step's reduction is one sequence of micro-ops
-            for weights in sizes(divisors(outputs), only, "weights"):
-                yield outputs, rows, cols, inputs, weights
+        ins = [
+            n
+            for n in sizes(divisors(s.inputs), only, "inputs")
+            if n == 1 or n * self.si * self.taps <= most  # a step is one sequence of micro-ops
+        ]
+        outs = [
+            (n, weights)
+            for n in sizes(divisors(s.outputs), only, "outputs")
+            for weights in sizes(divisors(n), only, "weights")
+        ]
+        counts = len(heights), len(widths), len(ins), len(outs)
+        at = np.indices(counts).reshape(4, -1)
+        choices = [np.array(each, np.int64) for each in (heights, widths, ins)]
+        rows, cols, inputs = (c[i] for c, i in zip(choices, at, strict=False))
+        outputs, weights = np.array(outs, np.int64).reshape(-1, 2)[at[3]].T
+        return np.stack([outputs, rows, cols, inputs, weights])
 
     def _stages(self, tile: ConvTile) -> Size:
         """How many buffer copies fit of the operands that change; 0 where a tile isn't legal."""
@@ -132,7 +156,7 @@ class Space:
         issues = [inp, wgt, *channels, gemm, *finish, store]
         return Nest(e.out, self.indices, [*outer, step, part], issues)
 
-    def cost(self, tile: ConvTile) -> CostColumns:
+    def cost(self, tile: ConvTile) -> TileCost:
         """The work of a candidate, averaged over full and partial tiles."""
         s, c, e, nest = self.shape, self.config, self.tensors, self.nest(tile)
         _, _, o, y, x, *_ = e.out.axis
@@ -148,7 +172,7 @@ class Space:
             run = np.where(wide >= s.width, seen, run)
         inp = tile.inputs * transfer(seen * block, run * block, c)
         inp += tile.inputs * self.si * np.maximum(tall * wide - seen, 0)  # what is padded
-        weights = nest.touched["wgt"]["part"]
+        weights = nest.portion("wgt", "part")
         outs, pixels = tile.outputs * self.so, rows * cols
         moved = tile.outputs * transfer(pixels * block, cols * block, c)
         chain = tile.inputs * self.si * self.taps
@@ -177,7 +201,8 @@ class Space:
 
 
 def _tile(
-    knobs: Iterable[int], vthreads: int, resident: bool, stationary: str, stages: int = 1
+    knobs: Iterable[Any], vthreads: int, resident: bool, stationary: str, stages: Any = 1
 ) -> ConvTile:
+    """A tile, or one with columns where knobs and stages are columns."""
     outputs, rows, cols, inputs, weights = knobs
     return ConvTile(outputs, rows, cols, inputs, weights, vthreads, resident, stationary, stages)

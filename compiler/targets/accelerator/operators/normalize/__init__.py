@@ -29,7 +29,6 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
-    CostColumns,
     TileCost,
     shares,
     sizes,
@@ -139,7 +138,7 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
             if fits and acc <= config.depth("acc") and ceil_div(count, blocks) >= vthreads:
                 yield NormalizeTile(blocks, channels, step, vthreads)
 
-    def cost(self, tile: NormalizeTile, config: Config) -> CostColumns:
+    def cost(self, tile: NormalizeTile, config: Config) -> TileCost:
         """Loads of the pixels, products for moments, channels and terms, steps of the ALU, a
         store."""
         lanes, c = config.channel_block, config

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+import numpy as np
 import pytest
 
 from vdla.compiler.targets.accelerator.lower import lower_schedule
@@ -10,10 +13,10 @@ from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile,
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TileCost,
-    _groups,
-    _recurrence,
     estimate,
+    timing,
 )
+from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, followed, in_groups
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm
 
@@ -29,8 +32,10 @@ def test_long_runs_are_extrapolated_from_their_period(groups, alu, threads):
         pairs=groups, singles=0, threads=threads, steps=2, parts=2,
         inp=30, wgt=20, gemm=500, side=0, alu=alu, store=90,
     )  # fmt: skip
-    assert _groups(work, threads, groups, PAPER) == _recurrence(work, threads, groups, PAPER)[-1]
-    assert _groups(work, threads, 0, PAPER) == 0
+    row, machine = np.array([getattr(work, name) for name in COLUMNS], float), timing(PAPER)
+    each = followed(row, threads, groups, machine)
+    assert in_groups(row, threads, groups, machine) == each[-1]
+    assert in_groups(row, threads, 0, machine) == 0
 
 
 @pytest.mark.parametrize("side", [0, 30, 400])
@@ -68,3 +73,18 @@ def test_a_convolutions_work_is_what_its_stream_does(residual):
     steps = {kind: sum(i.steps() for i in stream if isinstance(i, kind)) for kind in (Alu, Gemm)}
     assert cost.gemm == steps[Gemm]
     assert cost.alu == (steps[Alu] + STARTUP if residual else 0)
+
+
+@pytest.mark.parametrize("vthreads", [1, 2])
+def test_candidates_are_the_tiles_in_columns(vthreads):
+    """Each tile stands once among the candidates, at its place."""
+    shape = Conv2d(1, 1, 4, 2, 6, 5, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+    tiles = list(shape.tiles(PAPER, vthreads))
+    rows = {}
+    for places, tile in shape.candidates(PAPER, vthreads):
+        for number, place in enumerate(places.tolist()):
+            values = {f.name: getattr(tile, f.name) for f in fields(tile)}
+            rows[place] = ConvTile(**{
+                n: v[number].item() if isinstance(v, np.ndarray) else v for n, v in values.items()
+            })  # fmt: skip
+    assert [rows[place] for place in range(len(tiles))] == tiles
