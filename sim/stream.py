@@ -23,6 +23,7 @@ from vdla.isa.instructions import (
     Unknown,
     Uop,
     instruction_bytes,
+    instruction_set,
     kind_of,
 )
 from vdla.isa.program import Program
@@ -112,7 +113,14 @@ class Stream:
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
         """Per instruction, whether every field holds a value the config knows."""
-        return np.array([each.is_legal(self.config) for each in self.instructions], np.bool_)
+        legal = np.zeros(len(self.rows), np.bool_)
+        for cls in instruction_set(self.config):
+            own = self.rows[:, 0] == cls.opcode
+            for i, f in enumerate(cls.fields):
+                if f.names:
+                    own &= np.isin(self.rows[:, i], f.legal(self.config))
+            legal |= own
+        return legal
 
     @cached_property
     def aligned(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.codegen.allocate import allocate
@@ -227,8 +227,8 @@ def _merged(
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:
     if not op.tensor:
         return op
-    accesses = tuple(replace(t, space=names.get(t.space, t.space)) for t in op.accesses)
-    return replace(op, accesses=accesses, tensor=names.get(op.tensor, op.tensor))
+    accesses = tuple(t._replace(space=names.get(t.space, t.space)) for t in op.accesses)
+    return op._replace(accesses=accesses, tensor=names.get(op.tensor, op.tensor))
 
 
 __all__ = [

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -38,11 +37,10 @@ def acc_entries(ops: Sequence[Op]) -> int:
 def moved_in_acc(ops: Sequence[Op], entries: int) -> list[Op]:
     """An operator without GEMMs, so many entries further up in ACC."""
     return [
-        replace(
-            op,
+        op._replace(
             instruction=_moved(op.instruction, entries),
             accesses=tuple(
-                replace(a, start=a.start + entries) if a.space == "acc" else a for a in op.accesses
+                a._replace(start=a.start + entries) if a.space == "acc" else a for a in op.accesses
             ),
         )
         for op in ops

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vdla.isa.instructions import Instruction
 
 UopRow = tuple[int, int, int]  # dst, src, wgt
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """Entries an instruction reads or writes: ``start + Σ i·step`` over ``dims``.
 
     ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, "tab" in tables, or a tensor of
@@ -28,8 +27,7 @@ class Access:
         return self.start + sum((n - 1) * step for n, step in self.dims) + 1
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(NamedTuple):
     """An instruction before linking: without tokens, and with addresses that are relative.
 
     Attributes:

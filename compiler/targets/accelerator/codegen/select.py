@@ -330,8 +330,8 @@ def _fill_window(
     values["dst_base"] -= fills
     (written, at), *read = accesses
     longer = (fills + 1, 1)
-    first = replace(written, start=written.start - fills, dims=(*written.dims, longer))
-    rows = [(replace(access, dims=(*access.dims, longer)), place) for access, place in read]
+    first = written._replace(start=written.start - fills, dims=(*written.dims, longer))
+    rows = [(access._replace(dims=(*access.dims, longer)), place) for access, place in read]
     return [(first, at), *rows]
 
 
@@ -366,7 +366,7 @@ def _table(f: Iteration, selected: Selected, table: str) -> Selected:
         raise Unroll
     op = selected.op
     instruction = op.instruction.replace(imm=f.start[table])
-    op = replace(op, instruction=instruction, accesses=(*op.accesses, f.access(table, ())))
+    op = op._replace(instruction=instruction, accesses=(*op.accesses, f.access(table, ())))
     bases = {**selected.bases, "imm": (table, 1)}
     return Selected(op, bases, (*selected.places, (table, 1)))
 

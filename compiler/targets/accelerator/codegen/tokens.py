@@ -18,14 +18,23 @@ and the stream takes the time that it takes without latency hiding.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.targets.accelerator.codegen.accesses import Accesses, Numbers
 from vdla.compiler.targets.accelerator.codegen.op import Op
-from vdla.compiler.targets.accelerator.codegen.touches import NEVER, Touches
-from vdla.isa.config import Config
-from vdla.isa.instructions import Instruction, Load, Store
-from vdla.isa.ring import Engine, TokenQueue, ring_of
+from vdla.isa.config import Config, load_config
+from vdla.isa.instructions import SIDES, Instruction, Load, Store
+from vdla.isa.ring import Engine, ring_of
+from vdla.sim.compiled import compile_once, inline, jit
 
-Clock = tuple[int, ...]  # per engine, the last of its instructions that has finished
+NEVER = -1
+WROTE, READ = 0, 1
+MOST_LOOPS = 16  # around an access
+Flags = NDArray[np.int8]  # [instruction, side]
 
 
 def insert_tokens(
@@ -44,8 +53,30 @@ def insert_tokens(
         config: the accelerator.
         alone: engines that work while no other one does.
     """
-    touched = Touches(addresses, dram_bytes, config, max(ring_of(config).engines) + 1)
-    return _Tokens(touched, config, alone).run(ops)
+    touched = Accesses.of_ops(ops, addresses, dram_bytes, config)
+    ring = ring_of(config)
+    engines = np.array([ring.engine_of(op.instruction) for op in ops], np.int64)
+    pops, pushes = place_tokens(engines, touched, config, alone)
+    result = [_addressed(op, addresses) for op in ops]
+    for verb, flags in (("pop", pops), ("push", pushes)):
+        for place, side in np.argwhere(flags).tolist():
+            setattr(result[place], f"{verb}_{SIDES[side]}", 1)
+    return result
+
+
+def place_tokens(
+    engines: Numbers, touched: Accesses, config: Config, alone: Collection[Engine] = ()
+) -> tuple[Flags, Flags]:
+    """The flags of each instruction: [n, side] whether it pops a token, and whether it pushes one.
+
+    Args:
+        engines: [n] who executes each instruction.
+        touched: what each reads and writes.
+        config: the accelerator.
+        alone: engines that work while no other one does.
+    """
+    _warm_up()
+    return _place(engines, touched, _rules(config, alone))
 
 
 def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
@@ -56,81 +87,221 @@ def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
     return instruction
 
 
-class _Tokens:
-    """The pass over one stream; it keeps what every engine knows to be finished."""
+@cache
+def _warm_up() -> None:
+    """Compiles the loops, or fetches them from numba's cache."""
+    one = np.zeros(1, np.int64)
+    touched = Accesses(np.zeros(2, np.int64), one, one, one, one, one, 1)
+    config = load_config("tiny")
+    compile_once("compiler tokens", lambda: _place(one, touched, _rules(config, ())))
 
-    def __init__(self, touched: Touches, config: Config, alone: Collection[Engine]) -> None:
-        self.touched, self.alone = touched, frozenset(alone)
-        self.limit, self.ring = config.token_queue, ring_of(config)
-        engines = max(self.ring.engines) + 1  # numbers of engines; a config may lack some
-        self.known: list[Clock] = [(NEVER,) * engines] * engines
-        # Per engine: what each finished instruction knew, and where each stands in the program.
-        self.history: list[list[Clock]] = [[] for _ in range(engines)]
-        self.streams: list[list[Instruction]] = [[] for _ in range(engines)]
-        self.places: list[list[int]] = [[] for _ in range(engines)]
-        # Per token: the giver in its engine's order, the taker's place.
-        self.queues: dict[TokenQueue, list[tuple[int, int]]] = {
-            queue: [] for queue in self.ring.token_queues
-        }
 
-    def run(self, ops: Sequence[Op]) -> list[Instruction]:
-        """The instructions with addresses and token flags, in the order of ``ops``."""
-        result = []
-        for place, op in enumerate(ops):
-            instruction = _addressed(op, self.touched.addresses)
-            self._order(instruction, op, place)
-            result.append(instruction)
-        return result
+class _Rules(NamedTuple):
+    """Who exchanges tokens with whom, and how many.
 
-    def _order(self, instruction: Instruction, op: Op, place: int) -> None:
-        engine = self.ring.engine_of(instruction)
-        needs = self._needs(op, engine)
-        for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
-            if needs[other] > self.known[engine][other]:
-                self._token(instruction, (other, engine), needs[other], place)
-        mine = len(self.streams[engine])
-        self.touched.mark(op, mine, engine)
-        self.streams[engine].append(instruction)
-        self.places[engine].append(place)
-        self.history[engine].append(self.known[engine])
+    ``neighbours`` are [engine, side], by their numbers or NEVER; ``queues``, ``push`` and ``pop``
+    are [giver, taker]: the number of the queue, and the side of the flag at either end. ``alone``
+    is [engine], ``limit`` the tokens that a queue holds.
+    """
 
-    def _needs(self, op: Op, engine: Engine) -> dict[Engine, int]:
-        """Per other engine, the last of its instructions that must have finished before."""
-        lasts = self.touched.lasts(op)
-        needs = {}
-        for other in self.ring.neighbours(engine).values():
-            if self.alone & {engine, other}:
-                needs[other] = len(self.streams[other]) - 1
-            else:
-                needs[other] = max((last[other] for last in lasts), default=NEVER)
-        return needs
+    neighbours: Numbers
+    queues: Numbers
+    push: Numbers
+    pop: Numbers
+    alone: Numbers
+    limit: int
 
-    def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> int:
-        """How many engines are covered, in what they must have done, by waiting for ``other``.
 
-        Who covers another covers all that this one covers, so it counts more.
-        """
-        need = needs[other]
-        if need == NEVER:
-            return 0
-        knew = self.history[other][need]
-        return sum(knew[each] >= needs[each] for each in needs if each != other)
+def _rules(config: Config, alone: Collection[Engine]) -> _Rules:
+    ring, count = ring_of(config), len(Engine)
+    neighbours = np.full((count, len(SIDES)), NEVER, np.int64)
+    for engine in ring.engines:
+        for number, other in enumerate(ring.neighbours(engine).values()):
+            neighbours[engine, number] = other
+    queues, push, pop = (np.zeros((count, count), np.int64) for _ in range(3))
+    for number, queue in enumerate(ring.token_queues):
+        ends = queue.giver, queue.taker
+        queues[ends] = number
+        push[ends], pop[ends] = SIDES.index(queue.side), SIDES.index(queue.back)
+    by_itself = np.array([engine in alone for engine in sorted(Engine)], np.int64)
+    return _Rules(neighbours, queues, push, pop, by_itself, config.token_queue)
 
-    def _token(
-        self, instruction: Instruction, ends: tuple[Engine, Engine], index: int, place: int
-    ) -> None:
-        """A token from the ``index``-th instruction of the first of two engines to the second's."""
-        source, engine = ends
-        flags = self.ring.token_queue(source, engine)
-        queue, givers = self.queues[flags], self.streams[source]
-        setattr(givers[index], flags.push, 1)
-        if len(queue) < self.limit or queue[-self.limit][1] < self.places[source][index]:
-            setattr(instruction, flags.pop, 1)
-            queue.append((index, place))
-        else:
-            newest, taker = queue[-1]
-            setattr(givers[newest], flags.push, 0)
-            queue[-1] = (index, taker)
-        learned = list(map(max, self.known[engine], self.history[source][index]))
-        learned[source] = max(learned[source], index)
-        self.known[engine] = tuple(learned)
+
+class _Notes(NamedTuple):
+    """What the pass keeps of the instructions so far.
+
+    ``last`` is [entry, WROTE or READ, engine]: the last instruction of an engine that touched it,
+    by its number among the engine's. ``places`` is [engine, number], ``issued`` [engine]. ``known``
+    is [engine, other]: the last instruction of another engine that is known to have finished when
+    the engine's next one starts; ``knew`` is [place, other], the same for those that have started.
+    Of each token [queue, token], ``giver`` is its number among its engine's, ``taker`` a place.
+
+    ``needs`` is [engine], of the instruction in hand: the last instructions that must have finished
+    before. ``covers`` [side] and ``counters`` are room for what a loop counts.
+    """
+
+    last: NDArray[np.int32]
+    places: Numbers
+    issued: Numbers
+    known: Numbers
+    knew: Numbers
+    giver: Numbers
+    taker: Numbers
+    tokens: Numbers
+    pops: Flags
+    pushes: Flags
+    needs: Numbers
+    covers: Numbers
+    counters: Numbers
+
+
+@jit
+def _place(engines: Numbers, touched: Accesses, rules: _Rules) -> tuple[Flags, Flags]:
+    count, kinds, sides = len(engines), rules.queues.shape[0], rules.neighbours.shape[1]
+    queues = kinds * sides
+    notes = _Notes(
+        np.full((touched.entries, 2, kinds), NEVER, np.int32),
+        np.zeros((kinds, count), np.int64),
+        np.zeros(kinds, np.int64),
+        np.full((kinds, kinds), NEVER, np.int64),
+        np.zeros((count, kinds), np.int64),
+        np.zeros((queues, count), np.int64),
+        np.zeros((queues, count), np.int64),
+        np.zeros(queues, np.int64),
+        np.zeros((count, sides), np.int8),
+        np.zeros((count, sides), np.int8),
+        np.zeros(kinds, np.int64),
+        np.zeros(sides, np.int64),
+        np.zeros(MOST_LOOPS, np.int64),
+    )
+    for place in range(count):
+        engine = engines[place]
+        _note_needs(notes, touched, rules, place, engine)
+        _take_tokens(notes, rules, place, engine)
+        number = notes.issued[engine]
+        for access in range(touched.of[place], touched.of[place + 1]):
+            _mark(notes, touched, access, engine, number)
+        notes.places[engine, number] = place
+        notes.issued[engine] = number + 1
+        notes.knew[place] = notes.known[engine]
+    return notes.pops, notes.pushes
+
+
+@inline
+def _note_needs(notes: _Notes, touched: Accesses, rules: _Rules, place: int, engine: int) -> None:
+    """Finds, per engine, what must have finished before the instruction at a place."""
+    needs = notes.needs
+    needs[:] = NEVER
+    for access in range(touched.of[place], touched.of[place + 1]):
+        _see(notes, touched, access)
+    for other in range(len(needs)):
+        if rules.alone[engine] or rules.alone[other]:
+            needs[other] = notes.issued[other] - 1
+
+
+@inline
+def _take_tokens(notes: _Notes, rules: _Rules, place: int, engine: int) -> None:
+    """The tokens that an instruction waits for, first those whose givers know the most."""
+    neighbours, covers, needs = rules.neighbours[engine], notes.covers, notes.needs
+    covers[:] = NEVER
+    for side in range(len(neighbours)):
+        if neighbours[side] != NEVER:
+            covers[side] = _covers(notes, neighbours, neighbours[side])
+    for _ in range(len(neighbours)):
+        best = 0
+        for side in range(len(neighbours)):
+            if covers[side] > covers[best]:
+                best = side
+        if covers[best] == NEVER:
+            return
+        covers[best] = NEVER
+        source = neighbours[best]
+        if needs[source] > notes.known[engine, source]:
+            _give(notes, rules, source, engine, place)
+
+
+@inline
+def _covers(notes: _Notes, neighbours: Numbers, other: int) -> int:
+    """How many engines are covered, in what they must have done, by waiting for ``other``.
+
+    Who covers another covers all that this one covers, so it counts more.
+    """
+    needs = notes.needs
+    if needs[other] == NEVER:
+        return 0
+    knew, result = notes.knew[notes.places[other, needs[other]]], 0
+    for each in neighbours:
+        if each not in (NEVER, other) and knew[each] >= needs[each]:
+            result += 1
+    return result
+
+
+@inline
+def _give(notes: _Notes, rules: _Rules, source: int, engine: int, place: int) -> None:
+    """A token from what an engine must have done to the instruction of another at a place."""
+    number = notes.needs[source]
+    queue, push = rules.queues[source, engine], rules.push[source, engine]
+    giver, taker, tokens = notes.giver[queue], notes.taker[queue], notes.tokens[queue]
+    from_place = notes.places[source, number]
+    notes.pushes[from_place, push] = 1
+    if tokens < rules.limit or taker[tokens - rules.limit] < from_place:
+        notes.pops[place, rules.pop[source, engine]] = 1
+        giver[tokens], taker[tokens] = number, place
+        notes.tokens[queue] = tokens + 1
+    else:
+        notes.pushes[notes.places[source, giver[tokens - 1]], push] = 0
+        giver[tokens - 1] = number
+    known = notes.known[engine]
+    for each in range(len(known)):
+        known[each] = max(known[each], notes.knew[from_place, each])
+    known[source] = max(known[source], number)
+
+
+# Entries ----------------------------------------------------------------------------------------
+
+
+@inline
+def _see(notes: _Notes, touched: Accesses, access: int) -> None:
+    """Raises what is needed to the last instructions that conflict with an access: writes, and for
+    a write reads too."""
+    last, needs, counters = notes.last, notes.needs, notes.counters
+    low, high = touched.loops[access], touched.loops[access + 1]
+    kinds = READ + 1 if touched.write[access] else WROTE + 1
+    entry = touched.start[access]
+    counters[:] = 0
+    while entry != NEVER:
+        for i in range(touched.extent[high - 1] if high > low else 1):
+            at = entry + (i * touched.step[high - 1] if high > low else 0)
+            for kind in range(kinds):
+                for engine in range(len(needs)):
+                    needs[engine] = max(needs[engine], last[at, kind, engine])
+        entry = _next(touched, low, high, entry, counters)
+
+
+@inline
+def _mark(notes: _Notes, touched: Accesses, access: int, engine: int, number: int) -> None:
+    """Notes an instruction at the entries of an access."""
+    last, counters = notes.last, notes.counters
+    low, high = touched.loops[access], touched.loops[access + 1]
+    kind = WROTE if touched.write[access] else READ
+    entry = touched.start[access]
+    counters[:] = 0
+    while entry != NEVER:
+        for i in range(touched.extent[high - 1] if high > low else 1):
+            last[entry + (i * touched.step[high - 1] if high > low else 0), kind, engine] = number
+        entry = _next(touched, low, high, entry, counters)
+
+
+@inline
+def _next(touched: Accesses, low: int, high: int, entry: int, counters: Numbers) -> int:
+    """Where the innermost loop of an access begins next; NEVER behind the last."""
+    loop = high - 2
+    while loop >= low:
+        extent, step = touched.extent[loop], touched.step[loop]
+        if counters[loop - low] + 1 < extent:
+            counters[loop - low] += 1
+            return int(entry + step)
+        entry -= counters[loop - low] * step
+        counters[loop - low] = 0
+        loop -= 1
+    return NEVER

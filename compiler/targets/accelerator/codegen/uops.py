@@ -8,7 +8,7 @@ tiles of an operator, and often several operators, share their sequences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op, UopRow
@@ -43,6 +43,15 @@ class UopPlanner:
         Raises:
             AllocationError: the operator's sequences alone exceed the buffer.
         """
+        wanted, loads = self.load(name, ops)
+        return loads + [self._begin(op, wanted) for op in ops]
+
+    def load(self, name: str, ops: Sequence[Op]) -> tuple[dict[Use, Key], list[Op]]:
+        """The sequence that serves each use, and the LOAD of what isn't resident yet.
+
+        Raises:
+            AllocationError: the operator's sequences alone exceed the buffer.
+        """
         wanted = _keys(ops, set(self.resident))
         new = [key for key in dict.fromkeys(wanted.values()) if key not in self.resident]
         loads = [self._load(name, new)] if new else []
@@ -50,7 +59,7 @@ class UopPlanner:
             new = list(dict.fromkeys(wanted.values()))
             self.resident.clear()
             loads = [self._load(name, new)]
-        return loads + [self._begin(op, wanted) for op in ops]
+        return wanted, loads
 
     def _begin(self, op: Op, wanted: dict[Use, Key]) -> Op:
         if not op.uops:
@@ -58,11 +67,9 @@ class UopPlanner:
         begin = self.resident[wanted[op.uops, op.first if _marked(op) else None]]
         per_word = self.config.uops_per_word
         words = Access("uop", begin // per_word, ((self._words(op.uops), 1),), False)
-        return replace(
-            op,
-            instruction=op.instruction.replace(uop_begin=begin),
-            accesses=(*op.accesses, words),
-        )
+        instruction = op.instruction.copy()
+        instruction.__dict__["uop_begin"] = begin
+        return op._replace(instruction=instruction, accesses=(*op.accesses, words))
 
     def _load(self, name: str, keys: Sequence[Key]) -> Op:
         words = sum(self._words(rows) for rows, _ in keys)
@@ -146,4 +153,4 @@ def check_uops(name: str, ops: Sequence[Op], config: Config) -> None:
     Raises:
         AllocationError: they exceed the buffer.
     """
-    UopPlanner(config).place(name, ops)
+    UopPlanner(config).load(name, ops)
