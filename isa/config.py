@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vdla.isa.parameters import engine, parameter, parameter_line
 from vdla.support.errors import UserError
 
 CONFIG_DIR = Path(__file__).parent / "configs"
@@ -32,20 +33,6 @@ RESULT_BYTES = 2
 
 class ConfigError(UserError):
     """A config that is malformed or describes a machine that can't exist."""
-
-
-def parameter(
-    doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30, *, option: bool = False
-) -> Any:
-    """One documented config parameter with its legal range; an ``option`` is off at its default."""
-    meta = {"doc": doc, "low": low, "high": high, "option": option}
-    return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
-
-
-def engine(doc: str) -> Any:
-    """An option, 0 or 1, that puts a fourth engine into the ring; a config has one at most."""
-    meta = {"doc": doc, "low": 0, "high": 1, "option": True, "engine": True}
-    return field(default=0, metadata=meta)
 
 
 @dataclass(frozen=True)
@@ -94,6 +81,9 @@ class Config:
     reciprocal_units: int = parameter(
         "lanes whose reciprocals are computed at a time; 0: none", 0, 0, 256, option=True
     )
+    fabric_lanes: int = parameter(
+        "lanes of an ACC vector whose GEMM has no DSPs but LUTs", 0, 0, 256, option=True
+    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -129,6 +119,12 @@ class Config:
         self._check_forwarding()
         self._check_window()
         self._check_reciprocals()
+        lanes = self.fabric_lanes
+        self._expect(
+            lanes % 2 == 0 and lanes <= self.block_out,
+            "fabric_lanes to be even, since two lanes share DSPs, and at most block_out = "
+            f"{self.block_out}, found {lanes}",
+        )
         self._expect(
             len(self.fourth_engines) <= 1,
             f"one fourth engine at most, found {' and '.join(self.fourth_engines)}; "
@@ -364,9 +360,9 @@ class Config:
     def to_toml(self) -> str:
         """The config as a TOML file with each parameter's meaning."""
         lines = [f'name = "{self.name}"']
-        lines += [_toml_line(f, getattr(self, f.name)) for f in _parameters(Config)]
+        lines += [parameter_line(f, getattr(self, f.name)) for f in _parameters(Config)]
         lines += ["", "[memory]"]
-        lines += [_toml_line(f, getattr(self.memory, f.name)) for f in _parameters(Memory)]
+        lines += [parameter_line(f, getattr(self.memory, f.name)) for f in _parameters(Memory)]
         return "\n".join(lines) + "\n"
 
 
@@ -443,7 +439,3 @@ def _check_ranges(part: Config | Memory) -> None:
         if not low <= value <= high:
             where = f"config {part.name}" if isinstance(part, Config) else "memory"
             raise ConfigError(f"{where}: expected {low} ≤ {f.name} ≤ {high}, found {value}")
-
-
-def _toml_line(f: Any, value: int) -> str:
-    return f"{f.name} = {value}".ljust(28) + f"# {f.metadata['doc']}"

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from vdla.isa.config import Config, ConfigError, Memory, config_names, load_config
-from vdla.isa.identity import OPTIONS
+from vdla.isa.identity import OPTIONS, isa_hash
 from vdla.isa.instructions import Gemm
 
 REQUIRED = {
@@ -63,6 +63,7 @@ def test_defaults(tmp_path):
         "writes_in_flight": 16,
         **{option.parameter: 0 for option in OPTIONS},
         "window_rows": 1,
+        "fabric_lanes": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 
@@ -119,6 +120,13 @@ def test_paper_ring_is_paper_with_what_its_ring_can_have():
     assert replace(ring, name="paper", **off) == load_config("paper")
 
 
+def test_fabric_lanes_change_the_hash_and_no_instruction():
+    paper, mixed = load_config("paper"), load_config("paper", ["fabric_lanes=8"])
+    assert load_config("paper", ["fabric_lanes=0"]).hash == paper.hash != mixed.hash
+    assert isa_hash(mixed) == isa_hash(paper)
+    assert mixed.to_dict()["fabric_lanes"] == 8
+
+
 def test_paper_full_is_paper_ring_with_tables_and_reciprocals():
     full = load_config("paper-full")
     assert (full.tables, full.reciprocal_units, full.reciprocal_groups) == (4, 4, 4)
@@ -173,6 +181,17 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
             "config tiny: expected reciprocal_units to be 0 or a power of two that divides "
             "block_out = 4, found 8",
         ),
+        (
+            "fabric_lanes=3",
+            "config tiny: expected fabric_lanes to be even, since two lanes share DSPs, and at "
+            "most block_out = 4, found 3",
+        ),
+        (
+            "fabric_lanes=6",
+            "config tiny: expected fabric_lanes to be even, since two lanes share DSPs, and at "
+            "most block_out = 4, found 6",
+        ),
+        ("fabric_lanes=-2", "config tiny: expected 0 ≤ fabric_lanes ≤ 256, found -2"),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),
         ("window_taps=1", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),

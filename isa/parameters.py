@@ -1,0 +1,25 @@
+"""Parameters of a config: fields of a dataclass with a range, and a line of TOML that shows one."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, field
+from typing import Any
+
+
+def parameter(
+    doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30, *, option: bool = False
+) -> Any:
+    """One documented config parameter with its legal range; an ``option`` is off at its default."""
+    meta = {"doc": doc, "low": low, "high": high, "option": option}
+    return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
+
+
+def engine(doc: str) -> Any:
+    """An option, 0 or 1, that puts a fourth engine into the ring; a config has one at most."""
+    meta = {"doc": doc, "low": 0, "high": 1, "option": True, "engine": True}
+    return field(default=0, metadata=meta)
+
+
+def parameter_line(f: Field[Any], value: int) -> str:
+    """A parameter's line in a config file, its meaning in a comment."""
+    return f"{f.name} = {value}".ljust(28) + f"# {f.metadata['doc']}"
