@@ -241,7 +241,8 @@ class Alu(Component):
         takes_x = Signal(name=f"takes_x_{lane}")
         carry: Value = subtracts
         if self.gemm:
-            second, carry = self.sums[lane] | second, carry | (self.accumulates & self.carry)
+            second = self.sums[lane] | second
+            carry |= self.accumulates & self.carry[lane]
         if self.has_units:
             carry |= self.scales_now & requantize.up
         m.d.comb += [
@@ -299,7 +300,7 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         **({"late_gemm": In(1)} if gemm else {}),
         **{name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")},
         "late_x": In(vector),
-        **({"sums": In(vector), "carry": In(1)} if gemm else {}),
+        **({"sums": In(vector), "carry": In(config.block_out)} if gemm else {}),
         "result": Out(vector),
         **(_table_ports(config) if config.tables else {}),
         **({"kept_y": Out(vector), "keeps_y": In(1)} if config.reciprocal_units else {}),

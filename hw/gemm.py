@@ -1,4 +1,4 @@
-"""GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1.
+"""GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1, or none.
 
     operands → products → quads → sums → sums
        1          2         3       4      5       cycles after the data of the scratchpads
@@ -13,20 +13,22 @@
 4. An output is low for four lanes and high for the next four. So the first adder subtracts, without
    the one that a subtraction carries in, but with what was borrowed: a sum is one too small.
 5. In the tree the carry mends one of the two operands, so a sum is again one too small, and
-   whoever takes ``sums`` adds ``carry``.
+   whoever takes ``sums`` adds ``carry``, a constant of each output.
 6. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
-7. With ``window_taps`` two outputs that share multipliers see lanes of their own: ``window.py``.
-8. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
+7. The last ``fabric_lanes`` outputs have no DSPs, but ``fabric.py``; nothing is too small there.
+8. With ``window_taps`` two outputs that share multipliers see lanes of their own: ``window.py``.
+9. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
+from vdla.hw import fabric
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import add, delayed
 from vdla.hw.window import Window
@@ -36,6 +38,8 @@ HALF = 16  # bits of an int8 product
 PACKED_BITS = 25  # the wider input of a multiplier that makes two products
 QUAD = 4  # lanes whose products are added before their first register
 TREE_STAGES = 2  # registers in the adder tree
+
+TermsOf = Callable[[Module, int, int], tuple[Value, ...]]  # of a row and a column, and those behind
 
 
 class Quad(NamedTuple):
@@ -47,10 +51,10 @@ class Quad(NamedTuple):
 
 
 class Gemm(Component):
-    """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before;
-    ``sums`` are zero after a cycle of ``clear``. ``window`` and ``window_goes_on`` come with the
-    vector, where the config has a window (``Window``), and so does ``second``, the vector of its
-    second row, if there is one.
+    """``sums`` + ``carry``, lane by lane, is the product of the tile and the vector that came five
+    cycles before; ``sums`` are zero after a cycle of ``clear``. ``window`` and ``window_goes_on``
+    come with the vector, where the config has a window (``Window``), and so does ``second``, the
+    vector of its second row, if there is one.
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
     where there is none.
@@ -64,7 +68,7 @@ class Gemm(Component):
                 "wgt": In(lanes(8, config.block_in * config.block_out)),
                 "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
-                "carry": Out(1),
+                "carry": Out(config.block_out),
                 **({"window": In(1), "window_goes_on": In(1)} if config.window_taps else {}),
                 **({"second": In(lanes(8, config.block_in))} if config.window_rows > 1 else {}),
             }
@@ -76,17 +80,26 @@ class Gemm(Component):
         A device whose multipliers are wide enough makes two rows' products with one multiplier.
         """
         m = Module()
+        config = self.config
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
-        add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
-        self.seen = self._window(m) if self.config.window_taps else None
+        self.seen = self._window(m) if config.window_taps else None
         self.vector = Signal(self.inp.shape(), reset_less=True)
         m.d.sync += self.vector.eq(self.inp)
-        m.d.comb += self.carry.eq(packed)
-        for first in range(0, self.config.block_out, rows):
-            parts = [add_up(m, first, column) for column in range(0, self.config.block_in, columns)]
-            for row, terms in enumerate(zip(*parts, strict=True), first):
-                m.d.comb += self.sums[row].eq(self._sum(m, terms, f"sum_{row}"))
+        self.with_dsps = config.block_out - config.fabric_lanes
+        add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
+        m.d.comb += self.carry.eq(((1 << self.with_dsps) - 1) * packed)
+        for first in range(0, self.with_dsps, rows):
+            self._add_up(m, add_up, first, columns)
+        self.late: dict[str, Value] = {}  # lanes a cycle after their registers, by these' names
+        for row in range(self.with_dsps, config.block_out):
+            self._add_up(m, self._in_fabric, row, fabric.LANES)
         return m
+
+    def _add_up(self, m: Module, terms_of: TermsOf, first: int, columns: int) -> None:
+        """The sums of the rows that ``terms_of`` makes, so many columns at a time."""
+        parts = [terms_of(m, first, column) for column in range(0, self.config.block_in, columns)]
+        for row, terms in enumerate(zip(*parts, strict=True), first):
+            m.d.comb += self.sums[row].eq(self._sum(m, terms, row))
 
     def _window(self, m: Module) -> Window:
         vectors = (self.inp, self.second) if self.config.window_rows > 1 else (self.inp,)
@@ -97,7 +110,7 @@ class Gemm(Component):
         here = self._quad(m, row, row + 1, column)
         there = self._quad(m, row + 1, row, column + QUAD)
         terms = _difference(here, there), _difference(there, here)
-        return terms[: self.config.block_out - row]
+        return terms[: self.with_dsps - row]
 
     def _single(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
         """What four lanes add to a row that has its own multipliers."""
@@ -109,6 +122,17 @@ class Gemm(Component):
         quad = Signal(signed(HALF + 2), name=f"quad_{row}_{column}", reset_less=True)
         m.d.sync += quad.eq(products[0])
         return (quad,)
+
+    def _in_fabric(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
+        """What two lanes add to a row that has no DSPs."""
+        factors = []
+        for c in range(column, min(column + fabric.LANES, self.config.block_in)):
+            lane, name = self._lane(row, c)
+            if name not in self.late:
+                self.late[name] = delayed(m, lane, 1, name).as_signed()
+            weight = self.wgt[row * self.config.block_in + c]
+            factors.append(fabric.Factors(weight, lane, self.late[name]))
+        return (fabric.sum_of_products(m, factors, f"{row}_{column}"),)
 
     def _quad(self, m: Module, high: int, low: int, column: int) -> Quad:
         """Four lanes, a multiplier each, for two rows."""
@@ -134,26 +158,33 @@ class Gemm(Component):
 
     def _weight(self, row: int, column: int) -> Value:
         """The last row is its own neighbour if their number is odd."""
-        row = min(row, self.config.block_out - 1)
+        row = min(row, self.with_dsps - 1)
         return self.wgt[row * self.config.block_in + column]
 
     def _product(self, m: Module, weight: Value, place: tuple[int, int]) -> Signal:
         """The product of a weight and the lane that its row sees; ``place``: row and column."""
         name = "_".join(map(str, place))
-        lane = self.seen.register(*place) if self.seen else self.vector[place[1]]
+        lane, _ = self._lane(*place)
         weights = Signal(weight.shape(), name=f"weights_{name}", reset_less=True)
         product = Signal(signed(len(weights) + 8), name=f"product_{name}", reset_less=True)
         m.d.sync += [weights.eq(weight), product.eq(weights * lane)]
         return product
 
-    def _sum(self, m: Module, terms: Sequence[Value], name: str) -> Value:
+    def _lane(self, row: int, column: int) -> tuple[Value, str]:
+        """The register of the lane that a row sees, and a name for it."""
+        if self.seen:
+            register = self.seen.register(row, column)
+            return register, register.name
+        return self.vector[column], f"vector_{column}"
+
+    def _sum(self, m: Module, terms: Sequence[Value], row: int) -> Value:
         """An adder tree with a register after each half of its levels."""
         levels = (len(terms) - 1).bit_length()
         for stage in range(TREE_STAGES):
             for _ in range((levels + stage) // TREE_STAGES):
-                terms = self._level(terms)
+                terms = self._level(terms, self.carry[row])
             registers = [
-                Signal(t.shape(), name=f"{name}_{stage}_{i}", reset_less=True)
+                Signal(t.shape(), name=f"sum_{row}_{stage}_{i}", reset_less=True)
                 for i, t in enumerate(terms)
             ]
             if stage == TREE_STAGES - 1:
@@ -162,11 +193,11 @@ class Gemm(Component):
             terms = registers
         return terms[0]
 
-    def _level(self, terms: Sequence[Value]) -> list[Value]:
-        """Neighbours added, and the last one alone."""
+    def _level(self, terms: Sequence[Value], carry: Value | int = 0) -> list[Value]:
+        """Neighbours added with what they lack, and the last one alone."""
         pairs = zip(terms[::2], terms[1::2], strict=False)
         alone = terms[len(terms) // 2 * 2 :]
-        return [*(add(x, y, self.carry) for x, y in pairs), *alone]
+        return [*(add(x, y, carry) for x, y in pairs), *alone]
 
 
 def _difference(plus: Quad, minus: Quad) -> Value:

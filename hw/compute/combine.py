@@ -118,7 +118,7 @@ class Combine:
         """Without ALU: adds GEMM's sums and the late accumulator."""
         for lane in range(self.config.block_out):
             late = choose(self.source, [a.word_select(lane, 32) for a in self.accumulators])
-            total = add_selected(self.gemm.sums[lane], late.as_signed(), self.gemm.carry)
+            total = add_selected(self.gemm.sums[lane], late.as_signed(), self.gemm.carry[lane])
             self.m.d.sync += self.latest.word_select(lane, 32).eq(total)
 
     def _look_up(self, tab: Port) -> None:

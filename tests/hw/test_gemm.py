@@ -10,6 +10,7 @@ import pytest
 from amaranth.back import rtlil
 from arithmetic import simulate
 
+from vdla.boards.flows.yosys import area_in, script, total
 from vdla.hw.gemm import Gemm
 from vdla.hw.verilog import run_yosys
 
@@ -18,10 +19,14 @@ INT8 = (-128, 127)
 NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 
 
-def config(block_in, block_out, taps=0, rows=1):
+def config(block_in, block_out, taps=0, rows=1, fabric=0):
     """What GEMM asks of a config."""
     return SimpleNamespace(
-        block_in=block_in, block_out=block_out, window_taps=taps, window_rows=rows
+        block_in=block_in,
+        block_out=block_out,
+        window_taps=taps,
+        window_rows=rows,
+        fabric_lanes=fabric,
     )
 
 
@@ -44,7 +49,7 @@ def products(unit, vectors, tiles, platform=None, marks=(), seconds=()):
             if n < len(seconds):
                 ctx.set(unit.second, seconds[n].tolist())
             carry = ctx.get(unit.carry)
-            results.append([ctx.get(unit.sums[o]) + carry for o in range(block_out)])
+            results.append([ctx.get(unit.sums[o]) + (carry >> o & 1) for o in range(block_out)])
             await ctx.tick()
 
     simulate(unit, drive, platform)
@@ -52,18 +57,21 @@ def products(unit, vectors, tiles, platform=None, marks=(), seconds=()):
 
 
 @pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
-def test_sums_are_zero_after_clear(platform):
-    unit = Gemm(config(8, 2))
+@pytest.mark.parametrize("fabric", [0, 2, 4])
+def test_sums_are_zero_after_clear(platform, fabric):
+    unit = Gemm(config(8, 4, fabric=fabric))
 
     async def drive(ctx):
         ctx.set(unit.inp, [1] * 8)
-        ctx.set(unit.wgt, [1] * 16)
+        ctx.set(unit.wgt, [1] * 32)
         await ctx.tick().repeat(CYCLES)
-        wanted = 8 - ctx.get(unit.carry)
+        carry = ctx.get(unit.carry)
+        assert carry == (0b1111 >> fabric if platform is None else 0)
+        wanted = [8 - (carry >> lane & 1) for lane in range(4)]
         for clear in (0, 1, 1, 0, 1, 0):
             ctx.set(unit.clear, clear)
             await ctx.tick()
-            assert ctx.get(unit.sums[0]) == ctx.get(unit.sums[1]) == (0 if clear else wanted)
+            assert [ctx.get(s) for s in unit.sums] == ([0] * 4 if clear else wanted)
 
     simulate(unit, drive, platform)
 
@@ -96,6 +104,34 @@ def test_sums(block_in, block_out, platform):
     )
 
 
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize(
+    ("block_in", "block_out", "lanes"),
+    [(4, 4, 2), (8, 4, 4), (16, 6, 2), (1, 1, 1), (2, 3, 2), (3, 5, 1), (5, 2, 2), (9, 3, 2)],
+)
+def test_sums_of_lanes_in_the_fabric(block_in, block_out, lanes, platform):
+    vectors, tiles = operands(block_in, block_out, 40, seed=block_in)
+    wanted = np.einsum("noi,ni->no", tiles, vectors)
+    unit = Gemm(config(block_in, block_out, fabric=lanes))
+    assert np.array_equal(products(unit, vectors, tiles, platform), wanted)
+
+
+@pytest.mark.long
+def test_every_product_in_the_fabric():
+    """All pairs of int8, first or second in their chains, beside a product at its limits."""
+    lanes = 32
+    x, w = np.arange(-128, 128), np.arange(-128, 128).reshape(-1, lanes, 1)
+    for order in (1, -1):
+        for other in (-128, 127):
+            vectors = np.repeat(x, len(w))[:, None]
+            tiles = np.tile(w, (len(x), 1, 1))
+            vectors = np.concatenate([vectors, np.full_like(vectors, other)][::order], axis=1)
+            tiles = np.concatenate([tiles, np.full_like(tiles, -128)][::order], axis=2)
+            wanted = np.einsum("noi,ni->no", tiles, vectors)
+            unit = Gemm(config(2, lanes, fabric=lanes))
+            assert np.array_equal(products(unit, vectors, tiles), wanted)
+
+
 def test_every_product_of_two_neighbours():
     """All x with the weights at which the low product could borrow from the high one."""
     weights = [(a, b) for a in (-128, -1, 0, 1, 127) for b in (-128, 127)]
@@ -125,11 +161,14 @@ def test_what_a_low_half_borrows():
 
 @pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
 @pytest.mark.parametrize(
-    ("block_in", "block_out", "taps"),
-    [(4, 4, 2), (8, 8, 3), (8, 16, 4), (16, 4, 8), (9, 3, 4), (5, 5, 2), (24, 8, 3), (4, 12, 2)],
+    ("block_in", "block_out", "taps", "fabric"),
+    [
+        *((4, 4, 2, 0), (8, 8, 3, 0), (8, 16, 4, 0), (16, 4, 8, 0), (9, 3, 4, 0), (5, 5, 2, 0)),
+        *((24, 8, 3, 0), (4, 12, 2, 0), (4, 4, 2, 2), (8, 8, 3, 4), (8, 4, 4, 4), (5, 5, 2, 2)),
+    ],
 )
 @pytest.mark.parametrize("rows", [1, 2], ids=["one row", "two rows"])
-def test_sums_over_a_window(block_in, block_out, taps, rows, platform):
+def test_sums_over_a_window(block_in, block_out, taps, fabric, rows, platform):
     """Instructions of some vectors each, with the window and without, one a cycle."""
     block_in *= rows  # room for both
     vectors, tiles = operands(block_in, block_out, 40, seed=taps)
@@ -146,7 +185,7 @@ def test_sums_over_a_window(block_in, block_out, taps, rows, platform):
                 before = read[then] if then >= first else np.zeros(block_in, int)
                 lanes[o, 2 * taps * row + i] = before[(2 * (o // 2) + i % 2) % block_in]
             seen.append(lanes)
-    unit = Gemm(config(block_in, block_out, taps, rows))
+    unit = Gemm(config(block_in, block_out, taps, rows, fabric))
     wanted = np.einsum("noi,noi->no", tiles, np.array(seen))
     seconds = seconds if rows > 1 else ()
     assert np.array_equal(products(unit, vectors, tiles, platform, marks, seconds), wanted)
@@ -163,6 +202,24 @@ def test_two_multiplications_per_multiplier(block_in, block_out):
 def test_a_multiplication_per_narrow_multiplier():
     text = rtlil.convert(Gemm(config(4, 6)), platform=NARROW)
     assert text.count("cell $mul") == 4 * 6
+
+
+@pytest.mark.parametrize(("platform", "wanted"), [(None, 4 * 3), (NARROW, 4 * 5)])
+def test_no_multiplication_in_the_fabric(platform, wanted):
+    """What isn't written as a multiplication becomes a DSP in no tool."""
+    text = rtlil.convert(Gemm(config(4, 8, fabric=3)), platform=platform)
+    assert text.count("cell $mul") == wanted
+
+
+@pytest.mark.parametrize("family", ["xc7", pytest.param("xcup", marks=pytest.mark.long)])
+def test_luts_in_the_fabric(tmp_path, family):
+    """No DSP, and at most 50 LUTs for a multiply-add."""
+    (tmp_path / "vdla.il").write_text(rtlil.convert(Gemm(config(4, 1, fabric=1)), name="vdla"))
+    (tmp_path / "vdla.ys").write_text(script(family, apart=False))
+    run_yosys(["-q", "-s", "vdla.ys"], tmp_path)
+    used = total(area_in(tmp_path))
+    assert 0 < used["lut"] <= 50 * 4
+    assert used["dsp"] == 0
 
 
 def test_dsps_make_weights_and_quads(tmp_path):

@@ -45,8 +45,8 @@ def random_settings(rng: Random) -> list[str]:
 
 
 def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
-    """The settings with forwarding, a window, a fourth engine and reciprocal units, as far as the
-    blocks allow."""
+    """The settings with forwarding, a window, a fourth engine, reciprocal units and lanes in the
+    fabric, as far as the blocks allow."""
     config = load_config("tiny", settings)
     beats, most = config.block_in // config.port_bytes, config.block_in // 2
     taps = rng.choice((0, 2, most, rng.randint(2, most), most // 2))
@@ -58,6 +58,7 @@ def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
         options[fourth] = 1
     most = config.block_out & -config.block_out  # the greatest power of two that divides it
     options["reciprocal_units"] = rng.choice((0, 1, most, 1 << rng.randrange(most.bit_length())))
+    options["fabric_lanes"] = 2 * rng.choice((0, 0, 1, rng.randint(0, config.block_out // 2)))
     return [*settings, *(f"{key}={value}" for key, value in options.items())]
 
 
