@@ -1,0 +1,182 @@
+"""Networks on a design: cycles that no schedule goes below, and those of the compiled streams.
+
+A network that a design can't run as config ``paper`` does has a refusal in place of cycles: a layer
+that stays on the host takes time which no cycle counts, so its cycles couldn't be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vdla.compiler.build import Options, compile_graph, import_graph, placed_graph
+from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.graph.ir import BY_OP, Graph
+from vdla.compiler.placement import ACCELERATOR, report
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
+from vdla.compiler.targets.accelerator.target import NO_KERNEL
+from vdla.isa.config import Config, load_config
+from vdla.runtime.dram import host_image, place
+from vdla.runtime.module import Module
+from vdla.sim.machine import Run, simulate
+from vdla.support.errors import CheckError, UserError
+from vdla.support.garbage import rare_collection
+
+REFERENCE = "paper"  # the config whose accelerated layers every design has to take
+
+
+class Work(NamedTuple):
+    """What a network asks of a design: multiply-adds, bytes that cross the port at least, and why
+    the design can't do it; "" where it can."""
+
+    macs: int
+    dram_bytes: int
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class NetworkRun:
+    """One network on one design.
+
+    ``cycles`` are those of all its streams together; None where ``refusal`` says why there are
+    none. ``layers`` shares them out: a layer has the cycles from the end of the layers before it in
+    its stream to its own end. ``runs`` are the simulated streams, without numbers.
+    """
+
+    cycles: int | None
+    layers: Mapping[str, int] = field(default_factory=dict)
+    refusal: str = ""
+    runs: tuple[Run, ...] = ()
+
+
+class Networks:
+    """Some networks, imported once, to be run on many designs; they can be pickled.
+
+    Args:
+        paths: ONNX files by the networks' names.
+        shapes: sizes that the files leave open.
+        vthreads: virtual threads of schedules that no record gives.
+
+    Raises:
+        ModelError: a file is not a quantized model that can be compiled.
+    """
+
+    def __init__(
+        self, paths: Mapping[str, Path], shapes: Shapes | None = None, vthreads: int = 2
+    ) -> None:
+        self.vthreads = vthreads
+        self.graphs = {name: import_graph(path, None, shapes) for name, path in paths.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The networks' names."""
+        return tuple(self.graphs)
+
+    @cached_property
+    def accelerated(self) -> dict[str, frozenset[str]]:
+        """By network, the layers that config ``paper`` runs on the accelerator."""
+        paper, result = load_config(REFERENCE), {}
+        for name, graph in self.graphs.items():
+            _, placements = placed_graph(graph, paper, self._options())
+            own = (node for node, where in placements.items() if where.device == ACCELERATOR)
+            result[name] = frozenset(own)
+        return result
+
+    def _options(self, records: TileRecords | None = None) -> Options:
+        return Options(vthreads=self.vthreads, records=records)
+
+    def work(self, config: Config) -> dict[str, Work]:
+        """What each network asks of a design, by name; nothing is compiled."""
+        return {name: self._work(name, graph, config) for name, graph in self.graphs.items()}
+
+    def _work(self, name: str, graph: Graph, config: Config) -> Work:
+        options = self._options()
+        try:
+            placed, placements = placed_graph(graph, config, options)
+            operators = options.accelerator(config).finish(placed, placements, {}).values()
+        except (*NO_KERNEL, UserError) as error:
+            return Work(0, 0, _line(error))
+        macs, moved = sum(op.macs for op in operators), sum(op.dram_bytes for op in operators)
+        return Work(macs, moved, self._refusal(name, report(placed, placements)))
+
+    def _refusal(self, name: str, rows: Sequence[Mapping[str, str]]) -> str:
+        """Why a network can't be compared, by its placement's rows: a layer that stays on the host
+        and would be no layer of the host's on ``paper``; "" where there is none."""
+        own = self.accelerated[name]
+        left = [row for row in rows if row["device"] != ACCELERATOR and row["name"] in own]
+        left.sort(key=lambda row: row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)
+        return f"{left[0]['name']} stays on the host: {left[0]['reason']}" if left else ""
+
+    def bound(self, config: Config) -> dict[str, float]:
+        """Cycles that no schedule of each network goes below, by name: its multiply-adds on all
+        multipliers, or its bytes at the port's rate, whichever are more. Infinity where the design
+        can't run it; nothing is compiled.
+
+        Layers overlap, so the maximum is taken of a network's sums, not of each of its layers.
+        """
+        return {name: bound_cycles(work, config) for name, work in self.work(config).items()}
+
+    def exact(self, config: Config, records: TileRecords | None = None) -> dict[str, NetworkRun]:
+        """Each network compiled and its streams simulated, by name.
+
+        The cycles are those that ``vdla run --device sim`` counts.
+
+        Args:
+            config: the design.
+            records: tuned schedules; without them all are the analytic model's.
+        """
+        options = self._options(records)
+        return {name: self._exact(name, config, options) for name in self.graphs}
+
+    def _exact(self, name: str, config: Config, options: Options) -> NetworkRun:
+        try:
+            with rare_collection():
+                module = compile_graph(self.graphs[name], config, options)
+            refusal = self._refusal(name, module.metadata["placement"])
+            return NetworkRun(None, refusal=refusal) if refusal else _simulated(module, config)
+        except (*NO_KERNEL, UserError, CheckError) as error:
+            return NetworkRun(None, refusal=_line(error))
+
+
+def bound_cycles(work: Work, config: Config) -> float:
+    """Cycles that no schedule of a network goes below; infinity where the design can't run it."""
+    if work.refusal:
+        return float("inf")
+    beat = -(-config.port_bytes // config.memory.bytes_per_cycle)  # cycles; docs/timing.md, 2
+    moving = work.dram_bytes * beat / config.port_bytes
+    return max(work.macs / config.macs_per_cycle, moving)
+
+
+def _simulated(module: Module, config: Config) -> NetworkRun:
+    """The streams of a module, one after another."""
+    dram = host_image(module.dram_bytes, module.constants)
+    runs, layers = [], dict[str, int]()
+    for name, code in module.programs.items():
+        program = place("sim", code, config, dram)
+        run = simulate(config, program.instructions, dram, program.base, numerics=False)
+        runs.append(run)
+        _share(run, module.metadata["streams"][name]["layers"], layers)
+    return NetworkRun(sum(run.cycles for run in runs), layers, runs=tuple(runs))
+
+
+def _share(run: Run, order: Sequence[tuple[str, int]], layers: dict[str, int]) -> None:
+    """Adds a stream's cycles to its layers', which stand in ``order`` with their numbers of
+    instructions; instructions without a layer count with the layer before them."""
+    ends = np.maximum.accumulate(run.finish)
+    begin, position, layer = 0, 0, next((name for name, _ in order if name), "")
+    for name, count in order:
+        position += count
+        layer = name or layer
+        end = run.cycles if position == len(ends) else int(ends[position - 1])
+        layers[layer] = layers.get(layer, 0) + end - begin
+        begin = end
+
+
+def _line(error: Exception) -> str:
+    """An error's text in one line."""
+    return " ".join(str(error).split())
