@@ -27,7 +27,7 @@ def test_cycles_are_those_that_run_counts(name):
     assert measured.cycles == want
     assert sum(measured.layers.values()) == want
     assert measured.refusal == ""
-    assert [run.cycles for run in measured.runs] == [want]
+    assert sum(run.cycles for run in measured.runs) == want
 
 
 def test_layers_share_the_cycles_out(digits):
