@@ -20,9 +20,10 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from itertools import product
+from functools import cached_property, partial
+from itertools import product, takewhile
 from math import prod
+from operator import ge
 from pathlib import Path
 from random import Random
 
@@ -213,9 +214,8 @@ def _values(given: object, where: str) -> tuple[int, ...]:
             values = range(low, min(high, low + step * MOST_VALUES) + 1, step)
         case {"from": int(low), "to": int(high), "factor": int(factor), **rest} if not rest:
             _expect_range(0 < low <= high and factor > 1, given, where)
-            values = [low]
-            while values[-1] * factor <= high:
-                values.append(values[-1] * factor)
+            powers = (low * factor**n for n in range(MOST_VALUES))
+            values = list(takewhile(partial(ge, high), powers))
         case _:
             raise ExploreError(
                 f"{where}: expected a list of integers, {{from, to, step}} or {{from, to, factor}}"
