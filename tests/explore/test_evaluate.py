@@ -1,0 +1,92 @@
+"""Evaluations: what a design is worth for several models, and why it can't be built."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from math import inf
+
+import pytest
+
+from vdla.compiler.models import model_path
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED
+from vdla.explore import evaluate
+from vdla.explore.errors import ExploreError
+from vdla.explore.evaluate import BOUND, EXACT, TUNED, Evaluator, check_objectives, number
+from vdla.explore.networks import Networks
+from vdla.isa.config import load_config
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    paths = {"a": model_path("digits"), "b": model_path("digits")}
+    return Evaluator(Networks(paths), {"digits": ("a",), "both": ("a", "b")}, {"both": 0.25})
+
+
+def test_a_models_cycles_are_its_networks_and_weighted_in_the_total(evaluator):
+    result = evaluator.exact(load_config("tiny"))
+    one = result.cycles["digits"]
+    assert (result.level, result.legal, result.cycles["both"]) == (EXACT, True, 2 * one)
+    assert result.total == 1.5 * one
+    assert sum(result.layers["digits"].values()) == one
+    assert list(result.layers["both"])[:2] == ["a.conv1", "a.pool1"]
+    assert sum(result.layers["both"].values()) == 2 * one
+
+
+def test_a_bound_is_below_what_is_exact(evaluator):
+    config = load_config("tiny")
+    bound = evaluator.bound(config)
+    assert bound.level == BOUND
+    assert 0 < bound.total < evaluator.exact(config).total
+
+
+def test_tuned_schedules_are_a_level_of_their_own(evaluator):
+    assert evaluator.exact(load_config("paper"), BUNDLED).level == TUNED
+
+
+def test_an_illegal_design_has_reasons_and_is_worth_nothing(evaluator):
+    result = evaluator.exact(load_config("wide"))
+    why = "conv1 stays on the host: 9 input channels fill 28 % of the 32-lane block"
+    assert result.reasons == (f"a: {why}", f"b: {why}")
+    assert result.vector(["cycles", "multipliers"]) == (inf, inf)
+    assert result.to_json()["cycles"] is None
+
+
+def test_objectives_are_numbers_of_the_design(evaluator):
+    config = load_config("tiny", ["table_bytes=512"])
+    result = evaluator.bound(config)
+    assert result.vector(["multipliers", "buffer_bytes"]) == (16, 1024 + 2048 + 2048 + 1024 + 512)
+    assert json.loads(json.dumps(result.to_json()))["multipliers"] == 16
+
+
+def test_evaluators_go_to_other_processes(evaluator):
+    config = load_config("tiny")
+    assert pickle.loads(pickle.dumps(evaluator)).bound(config) == evaluator.bound(config)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["cycle"], "--objectives: expected some of cycles, .*buffer_bytes, found cycle"),
+        ([], "--objectives: expected one to three, each once, found none"),
+        (["cycles", "cycles"], "expected one to three, each once, found cycles,cycles"),
+    ],
+)
+def test_unknown_objectives_are_refused(names, text):
+    with pytest.raises(ExploreError, match=text):
+        check_objectives(names)
+
+
+def test_without_a_model_of_areas_there_is_no_part(evaluator, monkeypatch):
+    monkeypatch.setattr(evaluate, "find_spec", lambda name: None)
+    config = load_config("tiny")
+    assert evaluate.excess(config, "none") == []
+    assert evaluate.area_of(config) is None
+    with pytest.raises(ExploreError, match="--part xc7z020: expected none without a model of"):
+        evaluate.excess(config, "xc7z020")
+    with pytest.raises(ExploreError, match="expected some of cycles, multipliers, buffer_bytes"):
+        check_objectives(["luts"])
+
+
+def test_numbers_for_programs():
+    assert [number(x) for x in (2.0, 2.5, inf, None)] == [2, 2.5, None, None]
