@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
+    from vdla.exploration import evaluate
     from vdla.kernel import build, intrinsics, parse
     from vdla.support.errors import UserError
 
@@ -42,6 +43,7 @@ _HOMES = {
         "check", "compare", "compile", "load", "profile", "quantize", "run", "same_schedule",
         "sweep", "synth", "tune",
     ),
+    "vdla.exploration": ("evaluate",),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
@@ -50,7 +52,7 @@ _HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "intrinsics", "load", "parse", "profile", "quantize", "register_operator", "run",
+    "evaluate", "intrinsics", "load", "parse", "profile", "quantize", "register_operator", "run",
     "same_schedule", "sweep", "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"

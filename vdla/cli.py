@@ -8,21 +8,29 @@ it runs, so that help and listings come at once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
 from importlib.metadata import version
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any
 
 import typer
 
-from vdla.fields import FOLDER
+from vdla.arguments import (
+    FARM_ADDRESS,
+    ConfigName,
+    FarmAddress,
+    FarmFolder,
+    Json,
+    Model,
+    Out,
+    Settings,
+    WithoutEncryption,
+    spelled,
+)
 from vdla.options import (
     Compare,
     CompareOutput,
     Compile,
+    Evaluate,
     Lockstep,
     Quantize,
     Run,
@@ -30,7 +38,7 @@ from vdla.options import (
     Synth,
     Tune,
 )
-from vdla.spelling import Spelling, UsageError, read, require, spelling
+from vdla.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -47,58 +55,6 @@ hw_app = typer.Typer(help="The accelerator's hardware.", no_args_is_help=True)
 app.add_typer(hw_app, name="hw")
 farm_app = typer.Typer(help="Machines that share work.", no_args_is_help=True)
 app.add_typer(farm_app, name="farm")
-
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
-ConfigName = Annotated[
-    str, typer.Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
-FarmAddress = Annotated[str, typer.Argument(metavar="ADDRESS", help="As vdla farm up prints it.")]
-FarmFolder = Annotated[
-    Path | None,
-    typer.Option("--folder", metavar="F", help=FOLDER),
-]
-WithoutEncryption = Annotated[
-    bool,
-    typer.Option(
-        "--without-encryption",
-        help="Let anyone who reaches the farm run code on its machines, and read along.",
-    ),
-]
-FARM_ADDRESS = "tls://127.0.0.1:8786"
-Function = TypeVar("Function", bound=Callable[..., None])
-
-
-def spelled(function: Function) -> Function:
-    """A command whose parameters that are options of ``vdla/options.py`` are spelled out."""
-    parameters, groups = [], {}
-    for parameter in signature(function, eval_str=True).parameters.values():
-        kind = parameter.annotation
-        if is_dataclass(kind):
-            groups[parameter.name] = cast(type[Any], kind)
-            parameters += [_parameter(f.name, s) for f in fields(kind) if (s := spelling(f))]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-
-    @wraps(function)
-    def call(**typed: object) -> None:
-        grouped = {name: read(kind, typed) for name, kind in groups.items()}
-        function(**typed, **grouped)
-
-    call.__annotations__ = {p.name: p.annotation for p in parameters}
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return cast(Function, call)
-
-
-def _parameter(name: str, how: Spelling) -> Parameter:
-    kind: Any = Annotated[how.typed, typer.Option(*how.names, **how.more)]
-    default = Parameter.empty if how.default is MISSING else how.default
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _version(wanted: bool) -> None:
@@ -207,6 +163,26 @@ def tune(
     check_target(model, options)
     command = functions if options.target in TASKS else tiles
     command.tune(model, options, export, json)
+
+
+@app.command()
+@spelled
+def evaluate(
+    given: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL… [KEY=VALUE…]", help="Models, and the config's parameters."),
+    ],
+    options: Evaluate,
+    stdin: Annotated[
+        bool,
+        typer.Option("--stdin", help="Read designs, KEY=VALUE… or a JSON object in each line."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """What a design is worth: cycles per model, area, and why it can't be built."""
+    from vdla.commands import evaluate
+
+    evaluate.evaluate(given, options, stdin, json)
 
 
 @app.command()

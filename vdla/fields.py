@@ -165,3 +165,23 @@ def without_encryption() -> spelling.Default:
         False, "--without-encryption", typed=bool, only=[spelling.Only("farm")],
         help="Use a farm of which anyone who reaches it can run code.",
     )  # fmt: skip
+
+
+def part() -> spelling.Default:
+    """The part that a design has to fit."""
+    return spelling.option(
+        "none", "--part", typed=str, metavar="P", help="What designs have to fit; none: any size."
+    )
+
+
+def weights() -> spelling.Default:
+    """Models' shares of a sum of cycles, by name."""
+    return spelling.option(
+        None,
+        "--weight",
+        typed=list[str] | None,
+        shown=None,
+        read=lambda texts: spelling.weights(texts or ()) or None,
+        metavar="MODEL=W",
+        help="A model's share of the cycles; 1 unless given.",
+    )

@@ -1,8 +1,8 @@
 """How options are declared and given: to a command, spelled out, or to a function of the API.
 
-``option`` makes a field of a class in ``vdla/options.py``. ``spelled`` in ``vdla/cli.py`` makes a
-command's options of such a class, ``takes`` a function's keyword arguments. ``require`` refuses an
-option where it would change nothing.
+``option`` makes a field of a class in ``vdla/options.py``. ``spelled`` in ``vdla/arguments.py``
+makes a command's options of such a class, ``takes`` a function's keyword arguments. ``require``
+refuses an option where it would change nothing.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -14,6 +14,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Signature, signature
+from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from vdla.support.errors import UserError
@@ -147,6 +148,20 @@ def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             equals = ""
         if not equals or not name.strip():
             raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
+    return result
+
+
+def weights(texts: Sequence[str]) -> dict[str, float]:
+    """The values of ``--weight``: a model's name to a number above 0."""
+    result: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            result[name.strip()] = float(number)
+        except ValueError:
+            name = ""
+        if not name.strip() or not 0 < result[name.strip()] < inf:
+            raise UsageError(f"--weight: expected MODEL=W with W above 0, found {text!r}")
     return result
 
 
