@@ -18,8 +18,7 @@ from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, bound_cycles
 from vdla.isa.config import Config
 
-BOUND, EXACT, TUNED = "bound", "exact", "tuned"  # levels of fidelity, from the cheapest
-LEVELS = (BOUND, EXACT, TUNED)
+BOUND, MODEL, EXACT, TUNED = "bound", "model", "exact", "tuned"  # levels, from the cheapest
 NO_PART = "none"
 AREA = "vdla.explore.area"
 AREA_OBJECTIVES = ("luts", "ffs", "dsps", "brams")
@@ -73,9 +72,10 @@ def excess(config: Config, part: str) -> list[str]:
 class Evaluation:
     """What a design is worth.
 
-    ``level`` is how ``cycles``, by model, were found: by the bound, or exactly, with the analytic
-    model's schedules or tuned ones. ``total`` is their weighted sum, infinity for a design that
-    ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they are known.
+    ``level`` is how ``cycles``, by model, were found: by the bound, by the analytic model, or
+    exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
+    for a design that ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they
+    are known.
     """
 
     config: Config
@@ -173,6 +173,14 @@ class Evaluator:
         cycles = {name: bound_cycles(each, config) for name, each in work.items()}
         refusals = {name: each.refusal for name, each in work.items()}
         return self._evaluation(config, BOUND, cycles, refusals)
+
+    def model(self, config: Config) -> Evaluation:
+        """What a design is worth by the analytic model: nothing is compiled, but the schedules are
+        chosen."""
+        estimates = self.networks.estimate(config)
+        cycles = {name: each.cycles for name, each in estimates.items()}
+        refusals = {name: each.refusal for name, each in estimates.items()}
+        return self._evaluation(config, MODEL, cycles, refusals)
 
     def exact(self, config: Config, records: TileRecords | None = None) -> Evaluation:
         """What a design is worth by the cycles of the compiled streams: with the analytic model's

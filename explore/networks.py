@@ -16,10 +16,12 @@ import numpy as np
 
 from vdla.compiler.build import Options, compile_graph, import_graph, placed_graph
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.graph.ir import BY_OP, Graph
+from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.placement import ACCELERATOR, report
+from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
+from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
 from vdla.runtime.dram import host_image, place
 from vdla.runtime.module import Module
@@ -36,6 +38,13 @@ class Work(NamedTuple):
 
     macs: int
     dram_bytes: int
+    refusal: str = ""
+
+
+class Estimate(NamedTuple):
+    """Cycles by the analytic model, infinite where ``refusal`` says why there are none."""
+
+    cycles: float
     refusal: str = ""
 
 
@@ -90,19 +99,40 @@ class Networks:
     def _options(self, records: TileRecords | None = None) -> Options:
         return Options(vthreads=self.vthreads, records=records)
 
-    def work(self, config: Config) -> dict[str, Work]:
-        """What each network asks of a design, by name; nothing is compiled."""
-        return {name: self._work(name, graph, config) for name, graph in self.graphs.items()}
-
-    def _work(self, name: str, graph: Graph, config: Config) -> Work:
+    def layers(self, name: str, config: Config) -> tuple[list[Operator], str]:
+        """A network's accelerated layers on a design, before any schedule, and why the design can't
+        run it; "" where nothing speaks against it yet."""
         options = self._options()
         try:
-            placed, placements = placed_graph(graph, config, options)
-            operators = options.accelerator(config).finish(placed, placements, {}).values()
+            placed, placements = placed_graph(self.graphs[name], config, options)
+            operators = options.accelerator(config).finish(placed, placements, {})
         except (*NO_KERNEL, UserError) as error:
-            return Work(0, 0, _line(error))
+            return [], _line(error)
+        return list(operators.values()), self._refusal(name, report(placed, placements))
+
+    def work(self, config: Config) -> dict[str, Work]:
+        """What each network asks of a design, by name; nothing is compiled."""
+        return {name: self._work(name, config) for name in self.graphs}
+
+    def _work(self, name: str, config: Config) -> Work:
+        operators, refusal = self.layers(name, config)
         macs, moved = sum(op.macs for op in operators), sum(op.dram_bytes for op in operators)
-        return Work(macs, moved, self._refusal(name, report(placed, placements)))
+        return Work(macs, moved, refusal)
+
+    def estimate(self, config: Config) -> dict[str, Estimate]:
+        """Cycles of each network by the analytic model, each layer by itself; no instruction is
+        made. Neither a bound nor exact, it follows what the bound doesn't see: the buffers, and
+        where no tile of a layer fits them."""
+        return {name: self._estimate(name, config) for name in self.graphs}
+
+    def _estimate(self, name: str, config: Config) -> Estimate:
+        operators, refusal = self.layers(name, config)
+        if refusal:
+            return Estimate(float("inf"), refusal)
+        try:
+            return Estimate(sum(layer_cycles(op, config, self.vthreads) for op in operators))
+        except NO_KERNEL as error:
+            return Estimate(float("inf"), _line(error))
 
     def _refusal(self, name: str, rows: Sequence[Mapping[str, str]]) -> str:
         """Why a network can't be compared, by its placement's rows: a layer that stays on the host

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.explore.evaluate import BOUND, EXACT, Evaluation, Evaluator
+from vdla.explore.evaluate import BOUND, EXACT, MODEL, Evaluation, Evaluator
 from vdla.explore.networks import Networks
 from vdla.lookup import model_files, resolve, tuned_tiles
 from vdla.options import Evaluate
@@ -33,14 +33,16 @@ def designs(models: Models, options: Evaluate) -> Callable[[Sequence[str]], Eval
     Raises:
         ModelError, ConfigError, UsageError, ExploreError: as ``evaluate``.
     """
-    if options.level not in (BOUND, EXACT):
-        raise UsageError(f"--level: expected exact or bound, found {options.level}")
+    if options.level not in (EXACT, MODEL, BOUND):
+        raise UsageError(f"--level: expected exact, model or bound, found {options.level}")
     base, records = resolve(options.config, options.settings), tuned_tiles(options.records)
     judge = evaluator(models, options.weights, options.part, options.shapes)
 
     def result(settings: Sequence[str]) -> Evaluation:
         config = base.override(settings)
-        return judge.bound(config) if options.level == BOUND else judge.exact(config, records)
+        if options.level == EXACT:
+            return judge.exact(config, records)
+        return judge.bound(config) if options.level == BOUND else judge.model(config)
 
     return result
 

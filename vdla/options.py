@@ -383,16 +383,16 @@ class Synth:
 class Evaluate(Sized):
     """What a design is evaluated by: networks, schedules, and the part that it has to fit.
 
-    ``weights`` are the models' shares of the total, 1 unless given. ``level`` is "exact", or
-    "bound" for cycles that no schedule goes below, at once. ``records`` are tuned schedules, "none"
-    by default, so that all designs are scheduled by the same means.
+    ``weights`` are the models' shares of the total, 1 unless given. ``level`` is "exact", "model"
+    for the analytic model's cycles, or "bound" for those that no schedule goes below. ``records``
+    are tuned schedules, "none" by default, so that all designs are scheduled by the same means.
     """
 
     config: str | Path | Config = fields.config("paper")
     settings: Sequence[str] = fields.settings()
     part: str = fields.part()
     weights: Mapping[str, float] | None = fields.weights()
-    level: str = option("exact", "--level", typed=str, help="exact, or bound: nothing is compiled.")
+    level: str = option("exact", "--level", typed=str, help="exact; model or bound, at once.")
     records: str | Path | TileRecords = option(
         "none", "--records", typed=str, metavar="F|none", help="Tuned schedules."
     )

@@ -12,7 +12,7 @@ from vdla.compiler.models import model_path
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED
 from vdla.explore import evaluate
 from vdla.explore.errors import ExploreError
-from vdla.explore.evaluate import BOUND, EXACT, TUNED, Evaluator, check_objectives, number
+from vdla.explore.evaluate import BOUND, EXACT, MODEL, TUNED, Evaluator, check_objectives, number
 from vdla.explore.networks import Networks
 from vdla.isa.config import load_config
 
@@ -38,6 +38,22 @@ def test_a_bound_is_below_what_is_exact(evaluator):
     bound = evaluator.bound(config)
     assert bound.level == BOUND
     assert 0 < bound.total < evaluator.exact(config).total
+
+
+def test_the_analytic_model_is_close_to_what_is_exact(evaluator):
+    config = load_config("tiny")
+    model = evaluator.model(config)
+    assert (model.level, model.legal) == (MODEL, True)
+    assert 0.9 < model.total / evaluator.exact(config).total < 1.1
+
+
+def test_the_analytic_model_knows_where_no_tile_fits(evaluator):
+    config = load_config("tiny", ["acc_bytes=32"])
+    assert evaluator.bound(config).legal
+    reasons = evaluator.model(config).reasons
+    text = "config tiny: expected buffers that hold one tile of a 3×1 convolution, found "
+    assert reasons[0] == f"a: {text}inp 256, wgt 128, acc 2 entries"
+    assert not evaluator.exact(config).legal
 
 
 def test_tuned_schedules_are_a_level_of_their_own(evaluator):

@@ -77,7 +77,7 @@ def test_the_api_evaluates(vdla):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("digits --level guess", "--level: expected exact or bound, found guess"),
+        ("digits --level guess", "--level: expected exact, model or bound, found guess"),
         ("acc_bytes=4096", "evaluate: expected a model, found acc_bytes=4096"),
         ("digits digits", "models: expected each once, found digits twice"),
         ("digits --weight dqn=2", "--weight: expected one of digits, found dqn"),
