@@ -32,4 +32,4 @@ def _cycles(template: AnyTemplate, config: Config, vthreads: int) -> float:
         cost = template.cost(tile, config)
     except NotImplementedError:
         return 0.0
-    return estimate(cost.candidate(0), config)
+    return float(estimate(cost, config)[0])
