@@ -55,6 +55,56 @@ class Network:
     codes: Mapping[str, Code]
 
 
+@dataclass(frozen=True)
+class LinkedNetwork:
+    """A network with its addresses: all but the code of processors and GPUs.
+
+    ``network`` has its functions in place where that is possible; ``steps`` are the run plan,
+    ``constants`` what nothing writes. ``linked`` and ``programs`` are the accelerator's streams by
+    name; ``dram_bytes`` is the end of all.
+    """
+
+    network: Network
+    steps: Plan
+    constants: Mapping[str, Array]
+    memory: MemoryPlan
+    linked: Mapping[str, Linked]
+    programs: Mapping[str, Program]
+    dram_bytes: int
+
+    @property
+    def image(self) -> bytes:
+        """DRAM's constants, from its first byte on."""
+        return constant_image(self.memory, self.constants)
+
+    @property
+    def uops(self) -> dict[int, Array]:
+        """The streams' micro-ops, by where they lie in DRAM."""
+        names = [f"{name}{UOPS}" for name in self.programs]
+        return {self.memory.constants[name]: self.constants[name] for name in names}
+
+
+def link(network: Network, config: Config) -> LinkedNetwork:
+    """Lays out DRAM and links the streams.
+
+    Raises:
+        QueueError: the config's queues are too small for a stream to end.
+    """
+    graph = network.graph
+    functions, shared = in_place(graph, network.placements, network.functions)
+    network = replace(network, functions=functions)
+    steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
+    linkers = _line_up(steps, network, config)
+    constants = _constants(network, linkers)
+    beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
+    views = {**shared, **address_views(graph)}
+    scratch = {name: operator.scratch for name, operator in network.operators.items()}
+    memory = plan_memory(graph, constants, views, beside, scratch)
+    linked, programs = _link(linkers, memory, config)
+    end = max(map(_end, programs.values()), default=align(memory.total_bytes))
+    return LinkedNetwork(network, steps, constants, memory, linked, programs, end)
+
+
 def assemble(
     network: Network, config: Config, processor: Processor, gpu: Gpu, dump: Dumper
 ) -> Module:
@@ -67,34 +117,26 @@ def assemble(
     graph = network.graph
     _write_functions(network.functions, "loops", dump)
     _write_functions(network.kernels, "kernels", dump)
-    functions, shared = in_place(graph, network.placements, network.functions)
-    changed = {n: f for n, f in functions.items() if f.func is not network.functions[n].func}
+    whole = link(network, config)
+    before, memory = network.functions, whole.memory
+    network, functions = whole.network, whole.network.functions
+    changed = {n: f for n, f in functions.items() if f.func is not before[n].func}
     _write_functions(changed, "in_place", dump)
     _write_code(functions, processor, dump)
-    network = replace(network, functions=functions)
-    steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
-    linkers = _line_up(steps, network, config)
-    constants = _constants(network, linkers)
-    beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
-    views = {**shared, **address_views(graph)}
-    scratch = {name: operator.scratch for name, operator in network.operators.items()}
-    memory = plan_memory(graph, constants, views, beside, scratch)
-    linked, programs = _link(linkers, memory, config)
-    for name, program in programs.items() if dump.folder is not None else ():
+    for name, program in whole.programs.items() if dump.folder is not None else ():
         dump.write("stream", name, disassemble(program))
-    ends = [_end(program) for program in programs.values()]
     return Module(
-        tensors=tensor_table(graph, memory, constants),
+        tensors=tensor_table(graph, memory, whole.constants),
         inputs=list(graph.inputs),
         outputs=list(graph.outputs),
-        dram_bytes=max(ends, default=align(memory.total_bytes)),
-        steps=steps,
-        constants=constant_image(memory, constants),
+        dram_bytes=whole.dram_bytes,
+        steps=whole.steps,
+        constants=whole.image,
         host=native_code(functions, processor),
         external=external_models(graph),
         kernels=_kernels(network, gpu),
         outside={name: code.code for name, code in network.codes.items()},
-        programs={name: program.to_bytes() for name, program in programs.items()},
+        programs={name: program.to_bytes() for name, program in whole.programs.items()},
         config=config.to_dict(),
         identity=Identity.of(config),
         metadata={
@@ -110,7 +152,7 @@ def assemble(
             "indices": index_sizes(graph),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
-                for name, each in linked.items()
+                for name, each in whole.linked.items()
             },
         },
     )

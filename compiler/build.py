@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vdla.compiler.assemble import Network, assemble
+from vdla.compiler.assemble import LinkedNetwork, Network, assemble, link
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
@@ -50,7 +50,8 @@ class Options:
     ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
     names: on "vdla", "gpu" or "cpu". ``strict`` leaves to the host what in integers isn't
-    onnxruntime's result bit for bit. ``vthreads`` is how many virtual threads default schedules
+    onnxruntime's result bit for bit; ``timing`` makes streams for a simulation without numbers.
+    ``vthreads`` is how many virtual threads default schedules
     use. ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
     schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
     of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
@@ -62,6 +63,7 @@ class Options:
     host: str = PROCESSOR
     places: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
+    timing: bool = False
     vthreads: int = 2
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
@@ -98,7 +100,8 @@ class Options:
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
-        return Accelerator(config, self.vthreads, self.min_fill, self.records, self.strict)
+        kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing
+        return Accelerator(config, *kind)
 
 
 def import_graph(
@@ -142,6 +145,19 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
         GraphError: it is laid out for a device already.
     """
     options = options or Options()
+    network, dump = _network(graph, config, options)
+    return assemble(network, config, options.processor, options.gpu, dump)
+
+
+def link_graph(graph: Graph, config: Config, options: Options | None = None) -> LinkedNetwork:
+    """An imported graph's streams and addresses, as ``compile_graph`` makes them; no processor's
+    machine code is made."""
+    network, _ = _network(graph, config, options or Options())
+    return link(network, config)
+
+
+def _network(graph: Graph, config: Config, options: Options) -> tuple[Network, Dumper]:
+    """A graph with the code of each node, and who writes the texts after passes."""
     for name, kind in graph.tensors.items():
         if kind.block:
             raise GraphError(
@@ -167,7 +183,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
         made.get(GPU, {}),
         codes,
     )
-    return assemble(network, config, options.processor, options.gpu, compilation.dump)
+    return network, compilation.dump
 
 
 def rewritten_graph(

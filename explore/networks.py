@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vdla.compiler.build import Options, compile_graph, import_graph, placed_graph
+from vdla.compiler.assemble import LinkedNetwork
+from vdla.compiler.build import Options, import_graph, link_graph, placed_graph
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.placement import ACCELERATOR, report
@@ -23,8 +25,6 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
 from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
-from vdla.runtime.dram import host_image, place
-from vdla.runtime.module import Module
 from vdla.sim.machine import Run, simulate
 from vdla.support.errors import CheckError, UserError
 from vdla.support.garbage import rare_collection
@@ -97,7 +97,7 @@ class Networks:
         return result
 
     def _options(self, records: TileRecords | None = None) -> Options:
-        return Options(vthreads=self.vthreads, records=records)
+        return Options(vthreads=self.vthreads, records=records, timing=True)
 
     def layers(self, name: str, config: Config) -> tuple[list[Operator], str]:
         """A network's accelerated layers on a design, before any schedule, and why the design can't
@@ -166,9 +166,10 @@ class Networks:
     def _exact(self, name: str, config: Config, options: Options) -> NetworkRun:
         try:
             with rare_collection():
-                module = compile_graph(self.graphs[name], config, options)
-            refusal = self._refusal(name, module.metadata["placement"])
-            return NetworkRun(None, refusal=refusal) if refusal else _simulated(module, config)
+                linked = link_graph(self.graphs[name], config, options)
+            rows = report(linked.network.graph, linked.network.placements)
+            refusal = self._refusal(name, rows)
+            return NetworkRun(None, refusal=refusal) if refusal else _simulated(linked, config)
         except (*NO_KERNEL, UserError, CheckError) as error:
             return NetworkRun(None, refusal=_line(error))
 
@@ -182,25 +183,26 @@ def bound_cycles(work: Work, config: Config) -> float:
     return max(work.macs / config.macs_per_cycle, moving)
 
 
-def _simulated(module: Module, config: Config) -> NetworkRun:
-    """The streams of a module, one after another."""
-    dram = host_image(module.dram_bytes, module.constants)
+def _simulated(linked: LinkedNetwork, config: Config) -> NetworkRun:
+    """The streams of a network, one after another. Of DRAM, cycles depend on micro-ops alone."""
+    dram = np.zeros(linked.dram_bytes, np.uint8)
+    for address, uops in linked.uops.items():
+        dram[address : address + uops.size] = uops
     runs, layers = [], dict[str, int]()
-    for name, code in module.programs.items():
-        program = place("sim", code, config, dram)
+    for name, program in linked.programs.items():
         run = simulate(config, program.instructions, dram, program.base, numerics=False)
         runs.append(run)
-        _share(run, module.metadata["streams"][name]["layers"], layers)
+        _share(run, linked.linked[name].layers, layers)
     return NetworkRun(sum(run.cycles for run in runs), layers, runs=tuple(runs))
 
 
-def _share(run: Run, order: Sequence[tuple[str, int]], layers: dict[str, int]) -> None:
-    """Adds a stream's cycles to its layers', which stand in ``order`` with their numbers of
-    instructions; instructions without a layer count with the layer before them."""
+def _share(run: Run, owners: Sequence[str], layers: dict[str, int]) -> None:
+    """Adds a stream's cycles to its layers', which own its instructions one by one; instructions
+    without a layer count with the layer before them."""
     ends = np.maximum.accumulate(run.finish)
-    begin, position, layer = 0, 0, next((name for name, _ in order if name), "")
-    for name, count in order:
-        position += count
+    begin, position, layer = 0, 0, next((name for name in owners if name), "")
+    for name, group in groupby(owners):
+        position += len(list(group))
         layer = name or layer
         end = run.cycles if position == len(ends) else int(ends[position - 1])
         layers[layer] = layers.get(layer, 0) + end - begin

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vdla.isa.parameters import engine, parameter, parameter_line
+from vdla.isa.parameters import engine, pace, parameter, parameter_line
 from vdla.support.errors import UserError
 
 CONFIG_DIR = Path(__file__).parent / "configs"
@@ -60,13 +60,13 @@ class Config:
     acc_bytes: int = parameter("accumulator buffer, int32 vectors of block_out lanes")
     uop_bytes: int = parameter("micro-op buffer")
     port_bytes: int = parameter("width of the memory port; one beat", 8, low=4, high=128)
-    clock_mhz: int = parameter("nominal clock, for GOPS and seconds", 200)
-    command_queue: int = parameter("instructions waiting in front of each engine", 16, low=2)
-    token_queue: int = parameter("tokens a dependency queue holds", 64, low=1)
-    burst_beats: int = parameter("longest burst, in beats", 16, high=256)
-    reads_in_flight: int = parameter("read bursts LOAD keeps in flight", 32, high=512)
-    read_buffer_beats: int = parameter("beats LOAD can have requested and not yet written", 256)
-    writes_in_flight: int = parameter("write bursts STORE keeps in flight", 16, high=512)
+    clock_mhz: int = pace("nominal clock, for GOPS and seconds", 200)
+    command_queue: int = pace("instructions waiting in front of each engine", 16, low=2)
+    token_queue: int = pace("tokens a dependency queue holds", 64, low=1)
+    burst_beats: int = pace("longest burst, in beats", 16, high=256)
+    reads_in_flight: int = pace("read bursts LOAD keeps in flight", 32, high=512)
+    read_buffer_beats: int = pace("beats LOAD can have requested and not yet written", 256)
+    writes_in_flight: int = pace("write bursts STORE keeps in flight", 16, high=512)
     table_bytes: int = parameter(
         "tables of functions, 256 results of 16 bits each; 0: none", 0, 0, 1 << 17, option=True
     )
@@ -304,6 +304,14 @@ class Config:
     def peak_gops(self) -> float:
         """Peak throughput; a multiply-add counts as two operations."""
         return 2 * self.macs_per_cycle * self.clock_mhz / 1000
+
+    @cached_property
+    def untimed(self) -> Config:
+        """The config with a neutral memory and pace, and no lanes of LUTs: kernels are the same on
+        all configs that are the same so."""
+        paces = (f for f in _parameters(Config) if f.metadata.get("pace"))
+        neutral = {f.name: f.metadata["low"] for f in paces}
+        return replace(self, **neutral, fabric_lanes=0, memory=Memory())
 
     @cached_property
     def hash(self) -> str:

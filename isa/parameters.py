@@ -14,6 +14,12 @@ def parameter(
     return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
 
 
+def pace(doc: str, default: int, low: int = 1, high: int = 1 << 30) -> Any:
+    """A parameter that decides when instructions run, and nothing of what they are."""
+    meta = {"doc": doc, "low": low, "high": high, "option": False, "pace": True}
+    return field(default=default, metadata=meta)
+
+
 def engine(doc: str) -> Any:
     """An option, 0 or 1, that puts a fourth engine into the ring; a config has one at most."""
     meta = {"doc": doc, "low": 0, "high": 1, "option": True, "engine": True}

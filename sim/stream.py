@@ -23,7 +23,6 @@ from vdla.isa.instructions import (
     Unknown,
     Uop,
     instruction_bytes,
-    instruction_set,
     kind_of,
 )
 from vdla.isa.program import Program
@@ -114,12 +113,13 @@ class Stream:
     def legal(self) -> NDArray[np.bool_]:
         """Per instruction, whether every field holds a value the config knows."""
         legal = np.zeros(len(self.rows), np.bool_)
-        for cls in instruction_set(self.config):
-            own = self.rows[:, 0] == cls.opcode
-            for i, f in enumerate(cls.fields):
+        for opcode in np.unique(self.rows[:, 0]).tolist():
+            cls = kind_of(opcode, self.config)
+            own = self.rows[:, 0] == opcode
+            for i, f in enumerate(cls.fields) if cls else ():
                 if f.names:
                     own &= np.isin(self.rows[:, i], f.legal(self.config))
-            legal |= own
+            legal |= own & (cls is not None)
         return legal
 
     @cached_property

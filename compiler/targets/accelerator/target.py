@@ -84,7 +84,8 @@ class Accelerator(Target):
     ``vthreads`` is how many virtual threads default schedules use. ``min_fill`` is the share of the
     input lanes that a convolution must fill. ``records`` are tuned schedules to use where they fit;
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
-    float operators' result bit for bit.
+    float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
+    of: layers of one geometry share their instructions, whatever numbers stand in these.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -95,6 +96,7 @@ class Accelerator(Target):
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
     strict: bool = False
+    timing: bool = False
 
     @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
@@ -217,7 +219,8 @@ class Accelerator(Target):
         try:
             tile = default_tile(template, self.config, self.vthreads, self.records)
             if report is None:
-                return Lowered(template, tile, _kernel(template, tile, self.config))
+                known = template.geometry if self.timing else template
+                return Lowered(template, tile, _kernel(known, tile, self.config))
             schedule = template.schedule(tile, self.config)
             return Lowered(template, tile, lower_schedule(schedule, self.config, report))
         except NO_KERNEL as error:
@@ -240,9 +243,14 @@ class Accelerator(Target):
         return operators
 
 
-@lru_cache(maxsize=512)
 def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    """The instructions of a template: layers that are equal are lowered once in a process."""
+    """The instructions of a template, as all configs have them that differ in timing alone."""
+    return _lowered(template, tile, config.untimed)
+
+
+@lru_cache(maxsize=512)
+def _lowered(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+    """Layers that are equal are lowered once in a process."""
     with checked_at_the_end():
         schedule = template.schedule(tile, config)
     schedule.check()

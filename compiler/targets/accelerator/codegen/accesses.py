@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.targets.accelerator.codegen.op import Op
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, depth
 from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
@@ -49,9 +49,7 @@ class Accesses(NamedTuple):
         ``dram_bytes``."""
         firsts, dram = _firsts(config)
         known = [access for op in ops for access in op.accesses]
-        loops = _ends([len(access.dims) for access in known])
-        dims = [pair for access in known for pair in access.dims]
-        extent, step = np.array(dims, np.int64).reshape(-1, 2).T.copy()
+        loops, extent, step = loops_of(known)
         on_chip = np.array([access.space in firsts for access in known], np.bool_)
         base = [firsts[a.space] if a.space in firsts else addresses[a.space] for a in known]
         start = np.array([access.start for access in known], np.int64) + np.array(base, np.int64)
@@ -63,7 +61,7 @@ class Accesses(NamedTuple):
         step[bytewise & ~last] //= unit
         extent[bytewise & last] = -(-extent[bytewise & last] // unit)
         return cls(
-            _ends([len(op.accesses) for op in ops]),
+            starts([len(op.accesses) for op in ops]),
             np.array([access.write for access in known], np.int64),
             start,
             loops,
@@ -73,7 +71,14 @@ class Accesses(NamedTuple):
         )
 
 
-def _ends(lengths: Sequence[int]) -> Numbers:
+def loops_of(accesses: Sequence[Access]) -> tuple[Numbers, Numbers, Numbers]:
+    """[n + 1] where the loops of each access begin, and [loops] their extents and steps."""
+    dims = [pair for access in accesses for pair in access.dims]
+    extent, step = np.array(dims, np.int64).reshape(-1, 2).T.copy()
+    return starts([len(access.dims) for access in accesses]), extent, step
+
+
+def starts(lengths: Sequence[int]) -> Numbers:
     """[n + 1] where parts of some lengths begin, one after another, and where the last ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 

@@ -11,19 +11,25 @@ others wait. Two moves, each only past instructions that it doesn't conflict wit
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
+import numpy as np
+
+from vdla.compiler.targets.accelerator.codegen.accesses import Numbers, loops_of, starts
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.isa.instructions import Alu, Gemm, Load
+from vdla.sim.compiled import compile_once, inline, jit_lean
 
 WINDOW = 256  # instructions looked at in either direction
 
 
 def reorder(ops: Sequence[Op]) -> list[Op]:
     """Moves ALU instructions up, then LOADs down: ``sink_loads(hoist_alu(ops))``."""
-    return sink_loads(hoist_alu(ops))
+    spans = _spans(ops)
+    order = np.arange(len(ops))
+    return [ops[i] for i in _sunk(_hoisted(order, spans), spans).tolist()]
 
 
 def hoist_alu(ops: Sequence[Op]) -> list[Op]:
@@ -31,13 +37,7 @@ def hoist_alu(ops: Sequence[Op]) -> list[Op]:
 
     before  gemm 0 · gemm 1 · rq 0 · rq 1        after  gemm 0 · rq 0 · gemm 1 · rq 1
     """
-    result: list[Op] = []
-    for op in ops:
-        place = len(result)
-        if isinstance(op.instruction, Alu):
-            place = _highest(op, result)
-        result.insert(place, op)
-    return result
+    return [ops[i] for i in _hoisted(np.arange(len(ops)), _spans(ops)).tolist()]
 
 
 def sink_loads(ops: Sequence[Op]) -> list[Op]:
@@ -46,13 +46,7 @@ def sink_loads(ops: Sequence[Op]) -> list[Op]:
     before  inp 0 · inp 1 · wgt 0 · gemm 0 · wgt 1 · gemm 1
     after   inp 0 · wgt 0 · gemm 0 · inp 1 · wgt 1 · gemm 1
     """
-    result: deque[Op] = deque()
-    for op in reversed(ops):
-        place = _first_reader(op, result) if isinstance(op.instruction, Load) else 0
-        while place and isinstance(result[place - 1].instruction, Load):
-            place -= 1
-        result.insert(place, op)
-    return list(result)
+    return [ops[i] for i in _sunk(np.arange(len(ops)), _spans(ops)).tolist()]
 
 
 def conflict(a: Op, b: Op) -> bool:
@@ -64,34 +58,130 @@ def conflict(a: Op, b: Op) -> bool:
     )
 
 
-def _span(access: Access) -> tuple[int, int]:
-    """The lowest and one past the highest entry of a access."""
-    return access.start, access.start + sum((n - 1) * step for n, step in access.dims) + 1
-
-
 def overlap(a: Access, b: Access) -> bool:
     """Whether the spans of two accesses overlap; they may, and yet have no entry in common."""
-    (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
-    return low_a < high_b and low_b < high_a
+    return a.start < b.end and b.start < a.end
 
 
-def _highest(op: Op, before: Sequence[Op]) -> int:
+# Compiled loops over spans ------------------------------------------------------------------------
+
+OTHER, LOAD, GEMM, ALU = range(4)
+
+
+class _Spans(NamedTuple):
+    """What each instruction is, and the spans of entries that it accesses.
+
+    ``kind`` is [instruction]; the spans of one begin at ``of`` [instruction + 1]. Of each,
+    ``space`` is a number of its memory or tensor, ``write`` 1 where it is written, ``low`` its
+    first entry and ``high`` one past its last.
+    """
+
+    kind: Numbers
+    of: Numbers
+    space: Numbers
+    write: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def _spans(ops: Sequence[Op]) -> _Spans:
+    known = [access for op in ops for access in op.accesses]
+    kinds = {Load: LOAD, Gemm: GEMM, Alu: ALU}
+    numbers: dict[str, int] = {}
+    loops, extent, step = loops_of(known)
+    reach = np.concatenate([np.zeros(1, np.int64), np.cumsum((extent - 1) * step)])
+    low = np.array([access.start for access in known], np.int64)
+    return _Spans(
+        np.array([kinds.get(type(op.instruction), OTHER) for op in ops], np.int64),
+        starts([len(op.accesses) for op in ops]),
+        np.array([numbers.setdefault(a.space, len(numbers)) for a in known], np.int64),
+        np.array([access.write for access in known], np.int64),
+        low,
+        low + np.diff(reach[loops]) + 1,
+    )
+
+
+def _hoisted(order: Numbers, spans: _Spans) -> Numbers:
+    _warm_up()
+    return _hoist(order, spans, np.zeros_like(order))
+
+
+def _sunk(order: Numbers, spans: _Spans) -> Numbers:
+    _warm_up()
+    return _sink(order, spans, np.zeros_like(order))
+
+
+@cache
+def _warm_up() -> None:
+    """Compiles the loops, or fetches them from numba's cache."""
+    spans, order = _spans([Op(Load(), (), "")]), np.arange(1)
+
+    def run() -> None:
+        _hoist(order, spans, np.zeros_like(order))
+        _sink(order, spans, np.zeros_like(order))
+
+    compile_once("compiler order", run)
+
+
+@jit_lean
+def _hoist(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
+    """Puts one instruction after the other into ``result``, ALU's above those before them."""
+    for length in range(len(order)):
+        op, place = order[length], length
+        if spans.kind[op] == ALU:
+            place = _highest(op, result, length, spans)
+        for i in range(length, place, -1):
+            result[i] = result[i - 1]
+        result[place] = op
+    return result
+
+
+@jit_lean
+def _sink(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
+    """Puts one instruction before the other into ``result``, the last first, LOADs below those
+    behind them."""
+    for head in range(len(order), 0, -1):
+        op, place = order[head - 1], 0
+        if spans.kind[op] == LOAD:
+            place = _first_reader(op, result, head, spans)
+        while place > 0 and spans.kind[result[head + place - 1]] == LOAD:
+            place -= 1
+        for i in range(head, head + place):
+            result[i - 1] = result[i]
+        result[head - 1 + place] = op
+    return result
+
+
+@inline
+def _highest(op: int, before: Numbers, length: int, spans: _Spans) -> int:
     """The place just below the last conflict, if that passes a GEMM."""
-    best = place = len(before)
-    for other in _backwards(before):
-        if conflict(op, other):
-            break
+    best = place = length
+    while place > max(length - WINDOW, 0) and not _clash(op, before[place - 1], spans):
         place -= 1
-        if isinstance(other.instruction, Gemm):
+        if spans.kind[before[place]] == GEMM:
             best = place
     return best
 
 
-def _backwards(ops: Sequence[Op]) -> Iterator[Op]:
-    for i in range(len(ops) - 1, max(len(ops) - 1 - WINDOW, -1), -1):
-        yield ops[i]
+@inline
+def _first_reader(load: int, later: Numbers, head: int, spans: _Spans) -> int:
+    """How many instructions behind ``head`` come before the first that conflicts with a LOAD."""
+    for place in range(min(WINDOW, len(later) - head)):
+        if _clash(load, later[head + place], spans):
+            return place
+    return 0
 
 
-def _first_reader(load: Op, later: Iterable[Op]) -> int:
-    near = islice(later, WINDOW)
-    return next((place for place, op in enumerate(near) if conflict(load, op)), 0)
+@inline
+def _clash(a: int, b: int, spans: _Spans) -> bool:
+    """``conflict``, of instructions by their numbers."""
+    for s in range(spans.of[a], spans.of[a + 1]):
+        for t in range(spans.of[b], spans.of[b + 1]):
+            if (
+                spans.space[s] == spans.space[t]
+                and (spans.write[s] or spans.write[t])
+                and spans.low[s] < spans.high[t]
+                and spans.low[t] < spans.high[s]
+            ):
+                return True
+    return False

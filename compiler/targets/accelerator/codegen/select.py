@@ -13,7 +13,7 @@ moves the bases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -72,7 +72,7 @@ class Site:
         )
         if key not in self.selected:
             self.selected[key] = select(Iteration(self.leaf, env, first, self.config))
-        return [each.at(first, self.config) for each in self.selected[key]]
+        return [each.at(first) for each in self.selected[key]]
 
     def _outer(self, form: AffineExpr) -> AffineExpr:
         """The part of a form that the loops outside decide."""
@@ -114,13 +114,15 @@ class Selected:
         op: bases and accesses count from each operand's first entry.
         bases: the fields that an operand's place is added to.
         places: the same for each access.
+        bounds: the least and greatest value that each field holds.
     """
 
     op: Op
     bases: Mapping[str, Place]
     places: tuple[Place, ...]
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
-    def at(self, first: Mapping[str, int], config: Config) -> Op:
+    def at(self, first: Mapping[str, int]) -> Op:
         """The instruction with its operands in place.
 
         Raises:
@@ -129,9 +131,10 @@ class Selected:
         instruction = self.op.instruction.copy()
         values = instruction.__dict__
         for name, (operand, unit) in self.bases.items():
-            values[name] += first[operand] * unit
-        if not _encodes(instruction, self.bases, config):
-            raise Unroll
+            values[name] = value = values[name] + first[operand] * unit
+            low, high = self.bounds[name]
+            if not low <= value <= high:
+                raise Unroll
         accesses = tuple(
             Access(t.space, t.start + first[operand] * unit, t.dims, t.write)
             for t, (operand, unit) in zip(self.op.accesses, self.places, strict=True)
@@ -153,18 +156,17 @@ def select(f: Iteration) -> list[Selected]:
         raise Unroll
     emits = lowering_of(f.leaf.call.intrin).emits
     result = [each for emit in emits for each in _RULES[emit.instruction](f, emit)]
-    for each in result:
-        instruction = each.op.instruction
-        others = instruction.__dict__.keys() - each.bases
-        if not _encodes(instruction, others, f.config):
+    return [_bounded(each, f.config) for each in result]
+
+
+def _bounded(selected: Selected, config: Config) -> Selected:
+    """An instruction whose fields hold their values, as far as these are known."""
+    values, bounds = selected.op.instruction.__dict__, selected.op.instruction.bounds(config)
+    for name in values.keys() - selected.bases:
+        low, high = bounds[name]
+        if not low <= values[name] <= high:
             raise Unroll
-    return result
-
-
-def _encodes(instruction: Instruction, names: Iterable[str], config: Config) -> bool:
-    """Whether fields hold their values; a DRAM address is known only after linking."""
-    values, bounds = instruction.__dict__, instruction.bounds(config)
-    return all(bounds[name][0] <= values[name] <= bounds[name][1] for name in names)
+    return replace(selected, bounds=bounds)
 
 
 def _value(form: AffineExpr, env: Env) -> int:

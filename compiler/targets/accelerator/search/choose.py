@@ -24,7 +24,7 @@ def default_tile(
     return _default_tile(template.geometry, config, vthreads, records)
 
 
-@lru_cache
+@lru_cache(maxsize=1 << 14)
 def _default_tile(
     template: AnyTemplate, config: Config, vthreads: int, records: TileRecords | None
 ) -> Tile:

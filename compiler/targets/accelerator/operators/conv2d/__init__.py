@@ -19,7 +19,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
     ConvTile,
     Residual,
 )
-from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
+from vdla.compiler.targets.accelerator.operators.conv2d.space import space_of
 from vdla.compiler.targets.accelerator.operators.cost import Places, TileCost
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.table import results
@@ -165,19 +165,19 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         self, config: Config, vthreads: int, only: ConvTile | None = None
     ) -> Iterator[ConvTile]:
         """Portions of the output and of the reduction, and what stays on chip meanwhile."""
-        return Space(self, config).tiles(vthreads, only)
+        return space_of(self, config).tiles(vthreads, only)
 
     def candidates(self, config: Config, vthreads: int) -> Iterator[tuple[Places, ConvTile]]:
         """One of each combination of what is stationary and what is resident."""
-        return Space(self, config).candidates(vthreads)
+        return space_of(self, config).candidates(vthreads)
 
     def cost(self, tile: ConvTile, config: Config) -> TileCost:
         """Averaged over full and partial tiles."""
-        return Space(self, config).cost(tile)
+        return space_of(self, config).cost(tile)
 
     def nest(self, tile: ConvTile, config: Config) -> Nest:
         """Tiles that reduce in steps of several parts."""
-        return Space(self, config).nest(tile)
+        return space_of(self, config).nest(tile)
 
 
 @dataclass(frozen=True)

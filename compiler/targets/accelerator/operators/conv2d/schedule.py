@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
@@ -63,6 +64,7 @@ class ConvTensors:
         return [self.data, self.weight, self.bias, scale, *residual, *others, *table]
 
 
+@lru_cache(maxsize=256)
 def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     """The expression of a convolution."""
     bi, bo = config.block_in, config.block_out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -39,7 +40,7 @@ class Space:
     """The legal tiles of a convolution on a config, and what they cost."""
 
     def __init__(self, shape: ConvSizes, config: Config) -> None:
-        self.shape, self.config, self.tensors = shape, config, expression(shape, config)
+        self.shape, self.config, self.tensors = shape, config, expression(shape, config.untimed)
         self.indices = accesses(self.tensors.out)
         self.si = config.channel_block // config.block_in
         self.so = config.channel_block // config.block_out
@@ -198,6 +199,12 @@ class Space:
             inp_every=nest.tiles(o) if tile.stationary == "inp" else 1,
             wgt_every=down * across if tile.stationary == "wgt" else 1,
         )
+
+
+@lru_cache(maxsize=64)
+def space_of(shape: ConvSizes, config: Config) -> Space:
+    """The space of a convolution, which is asked for tiles and then for what many of them cost."""
+    return Space(shape, config)
 
 
 def _tile(
