@@ -8,15 +8,19 @@ from typing import Any, Protocol
 
 from vdla.isa.identity import Identity
 from vdla.runtime.dram import Dram, Ranges
+from vdla.sim.counts import Counts
 
 
 @dataclass(frozen=True)
 class DeviceResult:
-    """What running one program took. ``trace`` is the device's own record, or None."""
+    """What running one program took. ``trace`` is the device's own record, or None; ``counts``
+    counts what the program does, where the device can.
+    """
 
     cycles: int
     trace: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
+    counts: Callable[[], Counts] | None = None
 
 
 class Device(Protocol):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place
+from vdla.sim.counts import counts_of
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
 
@@ -35,6 +37,7 @@ class SimDevice:
 
         def run() -> DeviceResult:
             result = run_stream(stream, dram, numerics=self.numerics)
-            return DeviceResult(result.cycles, result)
+            counts = partial(counts_of, stream, dram, result)  # DRAM still has the micro-ops
+            return DeviceResult(result.cycles, result, counts=counts)
 
         return run
