@@ -50,6 +50,7 @@ from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
+    energy_table,
     gpu_of,
     is_module,
     model_file,
@@ -90,8 +91,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         UsageError: no such device.
     """
     if options.device not in NAMES:
-        known = ", ".join(NAMES)
-        raise UsageError(f"--device: expected one of {known}, found {options.device}")
+        raise UsageError(f"--device: expected one of {', '.join(NAMES)}, found {options.device}")
     require(options)
     check_host(options.host)
     board = find_board(options.board) if options.board else None
@@ -354,11 +354,11 @@ def compare(model: str | Path, options: Compare) -> Comparison:
     """
     _at_one_latency(options)
     chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
-    files = model_files(model)
+    table, files = energy_table(options.energy), model_files(model)
     result = compare_models(
         files, chosen, options.vthreads, options.progress, tuned, options.shapes
     )
-    return replace(result, published=published(model, chosen))
+    return replace(result, published=published(model, chosen), energy_table=table)
 
 
 @takes(Compare)
@@ -371,11 +371,12 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
     if not options.latencies:
         raise UsageError("--latency: expected some latencies, found none")
     chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
+    table, files = energy_table(options.energy), model_files(model)
     result = sweep_latency(
-        model_files(model), chosen, options.latencies, options.vthreads, options.progress, tuned,
-        options.shapes,
-    )  # fmt: skip
-    return replace(result, base=replace(result.base, published=published(model, chosen)))
+        files, chosen, options.latencies, options.vthreads, options.progress, tuned, options.shapes
+    )
+    base = replace(result.base, published=published(model, chosen), energy_table=table)
+    return replace(result, base=base)
 
 
 @takes(Compare)
@@ -386,9 +387,8 @@ def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
         UsageError: several latencies, for which there is ``sweep``.
     """
     _at_one_latency(options)
-    chosen = resolve(options.config, options.settings)
+    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
     work = find_workload(model_files(model), chosen, options.shapes)
-    tuned = tuned_tiles(options.records)
     return compare_hiding(work, chosen, max(options.vthreads), options.progress, tuned)
 
 

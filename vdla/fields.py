@@ -53,6 +53,14 @@ def records() -> spelling.Default:
     )  # fmt: skip
 
 
+def energy(*only: spelling.Only) -> spelling.Default:
+    """The table that energy is estimated by."""
+    return spelling.option(
+        None, "--energy", typed=str | None, only=only, metavar="TABLE",
+        help="Estimate energy by a table: aladdin-45nm, horowitz-45nm, or a TOML file.",
+    )  # fmt: skip
+
+
 def shapes(*only: spelling.Only) -> spelling.Default:
     """Sizes that a model leaves open, by name."""
     return spelling.option(

@@ -24,6 +24,7 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.gpu.find import find_gpu
 from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module, TensorInfo
+from vdla.sim.energy import EnergyTable, load_table
 from vdla.spelling import UsageError
 
 Array = NDArray[Any]
@@ -49,6 +50,15 @@ def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config
 def _expect(what: str, kinds: str, actual: object, types: Any) -> None:
     if not isinstance(actual, types):
         raise UsageError(f"{what}: expected {kinds}, found {type(actual).__name__}")
+
+
+def energy_table(name: str | None) -> EnergyTable | None:
+    """The energy table of a name or a file; None without one.
+
+    Raises:
+        EnergyError: there is no such table, or it is malformed.
+    """
+    return None if name is None else load_table(name)
 
 
 def is_module(model: Module | str | Path) -> bool:

@@ -39,6 +39,7 @@ Report = Callable[[str], None]
 
 # Where options count
 ON_BOARD = Only("device", "board")
+ON_SIMULATOR = Only("device", "sim")
 RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 ACCELERATOR = Only("target", "accelerator")
 NO_FARM = Only("farm", given=False)
@@ -209,11 +210,15 @@ class RunFiles:
         None, "--images", typed=int | None, only=(Only("input", given=False), *RUN_ALONE), min=1,
         help="Of a bundled model's test images, so many; default: all, one on a virtual board.",
     )  # fmt: skip
+    energy: str | None = fields.energy(ON_SIMULATOR, *RUN_ALONE)
 
 
 @dataclass(frozen=True)
 class Compare(Sized):
-    """What is compared: schedules for some numbers of virtual threads, on a config."""
+    """What is compared: schedules for some numbers of virtual threads, on a config.
+
+    ``energy`` names the table by which the energy of each layer is estimated; none by default.
+    """
 
     config: str | Path | Config = fields.config("paper")
     vthreads: Sequence[int] = fields.vthreads((1, 2))
@@ -229,6 +234,7 @@ class Compare(Sized):
         metavar="N,N,…",
         help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
     )
+    energy: str | None = fields.energy()
     progress: Progress = _quiet
 
 

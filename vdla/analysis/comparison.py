@@ -24,7 +24,10 @@ from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.isa.config import Config
+from vdla.sim.counts import Counts, counts_of
+from vdla.sim.energy import Energy, EnergyTable, energy
 from vdla.sim.machine import Run, simulate
+from vdla.sim.stream import Stream
 
 Progress = Callable[[str, int, int], None]
 
@@ -38,6 +41,13 @@ class Measured:
     tile: str
     run: Run
     program: LayerProgram
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What the layer does, counted: the same for each run of its program."""
+        program = self.program.program
+        stream = Stream.of(program.config, program.instructions, program.base)
+        return counts_of(stream, self.program.dram, self.run)
 
     @cached_property
     def work(self) -> dict[str, Work]:
@@ -75,6 +85,7 @@ class Comparison:
     host: dict[str, str] = field(default_factory=dict)
     placement: list[dict[str, str]] = field(default_factory=list)
     published: Published | None = None
+    energy_table: EnergyTable | None = None
 
     @property
     def vthreads(self) -> list[int]:
@@ -101,13 +112,27 @@ class Comparison:
         names = [engine.name for engine in hiding.others(self.config)]
         return {name: hiding.total(work[name] for work in layers) for name in names}
 
+    def energy(self, vthreads: int) -> dict[str, Energy]:
+        """The energy of each layer, by its name; of none without a table."""
+        if self.energy_table is None:
+            return {}
+        return {
+            layer.name: energy(layer.measured[vthreads].counts, self.config, self.energy_table)
+            for layer in self.layers
+        }
+
     def to_json(self) -> dict[str, Any]:
         """The object of ``vdla compare --json``."""
         memory = self.config.memory
+        by_threads = {v: self.energy(v) for v in self.vthreads}
+        table = self.energy_table
         return {
             "config": self.config.name,
             "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
-            "layers": [_layer_json(layer) for layer in self.layers],
+            "layers": [
+                _layer_json(layer) | _energy_json(layer.name, by_threads) for layer in self.layers
+            ],
+            **({"energy_table": table.name} if table else {}),
             "host_layers": processor_layers(self.placement)[0],
             "total": {
                 "macs": self.macs,
@@ -115,6 +140,7 @@ class Comparison:
                 "cycles": {str(v): self.cycles(v) for v in self.vthreads},
                 "utilization": {str(v): self.utilization(v) for v in self.vthreads},
                 "work": {str(v): _work_json(self.work(v)) for v in self.vthreads},
+                **_energy_json(None, by_threads),
             },
         }
 
@@ -223,6 +249,18 @@ def _layer_json(layer: Layer) -> dict[str, object]:
         "utilization": {str(v): m.utilization for v, m in layer.measured.items()},
         "work": {str(v): _work_json(m.work) for v, m in layer.measured.items()},
     }
+
+
+def _energy_json(
+    layer: str | None, by_threads: Mapping[int, Mapping[str, Energy]]
+) -> dict[str, Any]:
+    """A layer's energy in µJ by threads, or that of all layers; nothing without a table."""
+    totals = {
+        str(v): sum(e.total_uj for name, e in layers.items() if layer in (None, name))
+        for v, layers in by_threads.items()
+        if layers
+    }
+    return {"energy_uj": totals} if totals else {}
 
 
 def _work_json(work: Mapping[str, Work]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from vdla.commands.output import (
     check_output_folder,
     console,
     log,
+    print_energy_table,
     print_json,
     progress,
     table,
@@ -81,6 +82,8 @@ def _print_comparison(comparison: Comparison) -> None:
     threads = comparison.vthreads
     columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
     columns += [f"utilization {v}" for v in threads]
+    energies = {v: energy for v in threads if (energy := comparison.energy(v))}
+    columns += [f"µJ {v}" for v in energies]
     rows = []
     for layer in comparison.layers:
         by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
@@ -88,15 +91,20 @@ def _print_comparison(comparison: Comparison) -> None:
             [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
             + [f"{layer.measured[v].cycles:,}" for v in threads]
             + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
+            + [f"{layers[layer.name].total_uj:,.1f}" for layers in energies.values()]
         )
     bound = sum(layer.bound_cycles for layer in comparison.layers)
     rows.append(
         ["total", f"{comparison.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
         + [f"{comparison.cycles(v):,}" for v in threads]
         + [f"{100 * comparison.utilization(v):.1f} %" for v in threads]
+        + [f"{sum(e.total_uj for e in layers.values()):,.1f}" for layers in energies.values()]
     )
     title = f"latency hiding on {comparison.config.name}, memory {comparison.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
+    if comparison.energy_table is not None:
+        every = [energy for layers in energies.values() for energy in layers.values()]
+        print_energy_table(comparison.energy_table, every)
     if remark := processor_remark(comparison.placement):
         console.print(remark)
 

@@ -15,12 +15,20 @@ from vdla import api
 from vdla.analysis import difference, hiding
 from vdla.analysis.ort import ort_run
 from vdla.analysis.profile import write_timeline
-from vdla.commands.output import check_folder, console, log, print_json, progress, table
+from vdla.commands.output import (
+    check_folder,
+    console,
+    log,
+    print_energy_table,
+    print_json,
+    progress,
+    table,
+)
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
 from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
-from vdla.lookup import random_inputs
+from vdla.lookup import energy_table, random_inputs
 from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
@@ -28,6 +36,8 @@ from vdla.runtime.executor import Executor, RunResult, StepResult
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
 from vdla.sim import machine
+from vdla.sim.counts import Counts
+from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
 from vdla.sim.trace import write_trace
 from vdla.spelling import UsageError
 from vdla.support.files import atomic_write
@@ -40,6 +50,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
     for path in (files.output, files.trace):
         if path is not None:
             check_folder(path)
+    by = energy_table(files.energy)
     options = _told(options, files)
     split = _test_images(model, options, files)
     ready, config = _prepare(model, options)
@@ -57,7 +68,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         log.print(f"wrote {options.waves}")
     elif files.trace is not None:
         _write_run_trace(module, results[0], files.trace)
-    _report(ready, config, results, outputs, json)
+    _report(ready, config, results, outputs, _estimate(results, config, by), json)
     if split:
         _report_accuracy(model, outputs[module.results[0]], batches, split.labels)
         if len(batches) < split.count:
@@ -154,6 +165,7 @@ def _report(
     config: Config,
     results: Sequence[RunResult],
     outputs: Mapping[str, Array],
+    estimate: _Estimate | None,
     json: bool,
 ) -> None:
     module, device = ready.module, ready.device.name
@@ -176,6 +188,7 @@ def _report(
                 "cycles": None if results[0].cycles is None else cycles,
                 "host_layers": processor_layers(placement)[0],
                 "seconds": seconds,
+                **({} if estimate is None else estimate.to_json()),
                 "outputs": summary,
                 "placement": placement,
                 "programs": [_program_json(step.name, run) for step, run in _traced(results[0])],
@@ -199,6 +212,43 @@ def _report(
         targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))
         console.print(f"{many}{cycles:,} cycles on {', '.join(targets)}")
     console.print(f"{many}{seconds:.3f} s on device {device}")
+    if estimate is not None:
+        console.print(f"{many}{estimate.energy.total_uj:,.1f} µJ: {estimate.text}")
+        print_energy_table(estimate.table, [estimate.energy])
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """The energy of all that ran on the accelerator, and the table that it is by."""
+
+    table: EnergyTable
+    energy: Energy
+
+    @property
+    def text(self) -> str:
+        """The share of each part, the greatest first."""
+        parts = sorted(self.energy.parts.items(), key=lambda part: -part[1])
+        total = self.energy.total_pj
+        return ", ".join(f"{name} {100 * pj / total:.1f} %" for name, pj in parts if pj)
+
+    def to_json(self) -> dict[str, object]:
+        """The keys of ``vdla run --json`` about energy, in µJ."""
+        return {
+            "energy_uj": self.energy.total_uj,
+            "energy_table": self.table.name,
+            "energy_parts_uj": {n: pj / PJ_PER_UJ for n, pj in self.energy.parts.items()},
+        }
+
+
+def _estimate(
+    results: Sequence[RunResult], config: Config, table: EnergyTable | None
+) -> _Estimate | None:
+    """The energy of some runs; None without a table."""
+    if table is None:
+        return None
+    devices = [step.device for result in results for step in result.steps]
+    counts = sum((d.counts() for d in devices if d is not None and d.counts), Counts())
+    return _Estimate(table, energy(counts, config, table))
 
 
 def _print_causes(result: RunResult) -> None:

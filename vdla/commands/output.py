@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from vdla.sim.energy import Energy, EnergyTable
 from vdla.spelling import UsageError
 from vdla.support import files
 from vdla.support.progress import heard_by
@@ -38,6 +39,14 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
         grid.add_row(*map(str, row))
     width = None if console.is_terminal else 120
     Console(width=width, **PLAIN).print(grid)
+
+
+def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
+    """Which table energy is estimated by, and which buffers are far beyond its rows."""
+    console.print(f"energy by {table.name}: {table.title}")
+    beyond = dict.fromkeys(buffer for energy in energies for buffer in energy.beyond)
+    if beyond:
+        console.print(f"far beyond the table's buffers, so a guess: {', '.join(beyond)}")
 
 
 @contextmanager
