@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
@@ -66,6 +66,26 @@ def excess(config: Config, part: str) -> list[str]:
         raise ExploreError(f"--part {part}: expected none without a model of areas, found {part}")
     reasons: list[str] = import_module(AREA).fits(area, part)
     return reasons
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one network: its cycles, infinite where ``refusal`` says why there are none,
+    and those of its ``layers``, where they are known."""
+
+    cycles: float
+    refusal: str = ""
+    layers: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """The outcome as a log has it."""
+        return {"cycles": number(self.cycles), "refusal": self.refusal, "layers": dict(self.layers)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """The outcome of which ``to_json`` made ``value``."""
+        cycles = inf if value["cycles"] is None else float(value["cycles"])
+        return cls(cycles, value["refusal"], value["layers"])
 
 
 @dataclass(frozen=True)
@@ -170,46 +190,44 @@ class Evaluator:
         """What a design is worth at best: cycles that no schedule goes below; nothing is compiled.
         An exact evaluation may find further reasons against it."""
         work = self.networks.work(config)
-        cycles = {name: bound_cycles(each, config) for name, each in work.items()}
-        refusals = {name: each.refusal for name, each in work.items()}
-        return self._evaluation(config, BOUND, cycles, refusals)
+        outcomes = {n: Outcome(bound_cycles(w, config), w.refusal) for n, w in work.items()}
+        return self.evaluation(config, BOUND, outcomes)
 
     def model(self, config: Config) -> Evaluation:
         """What a design is worth by the analytic model: nothing is compiled, but the schedules are
         chosen."""
-        estimates = self.networks.estimate(config)
-        cycles = {name: each.cycles for name, each in estimates.items()}
-        refusals = {name: each.refusal for name, each in estimates.items()}
-        return self._evaluation(config, MODEL, cycles, refusals)
+        return self.evaluation(config, MODEL, self.estimate(config))
 
     def exact(self, config: Config, records: TileRecords | None = None) -> Evaluation:
         """What a design is worth by the cycles of the compiled streams: with the analytic model's
         schedules, or with tuned ones where ``records`` have them."""
-        runs = self.networks.exact(config, records)
-        cycles = {n: inf if run.cycles is None else float(run.cycles) for n, run in runs.items()}
-        refusals = {name: run.refusal for name, run in runs.items()}
-        layers = {
-            model: _layers({name: runs[name].layers for name in names})
-            for model, names in self.models.items()
-        }
         level = EXACT if records is None else TUNED
-        return self._evaluation(config, level, cycles, refusals, layers)
+        return self.evaluation(config, level, self.measure(config, records))
 
-    def _evaluation(
-        self,
-        config: Config,
-        level: str,
-        cycles: Mapping[str, float],
-        refusals: Mapping[str, str],
-        layers: Mapping[str, Mapping[str, int]] | None = None,
-    ) -> Evaluation:
-        reasons = [f"{name}: {why}" for name, why in refusals.items() if why]
+    def estimate(self, config: Config) -> dict[str, Outcome]:
+        """Each network by the analytic model, by name."""
+        estimates = self.networks.estimate(config)
+        return {name: Outcome(each.cycles, each.refusal) for name, each in estimates.items()}
+
+    def measure(self, config: Config, records: TileRecords | None = None) -> dict[str, Outcome]:
+        """Each network compiled and simulated, by name."""
+        runs = self.networks.exact(config, records)
+        return {
+            name: Outcome(inf if run.cycles is None else run.cycles, run.refusal, dict(run.layers))
+            for name, run in runs.items()
+        }
+
+    def evaluation(self, config: Config, level: str, outcomes: Mapping[str, Outcome]) -> Evaluation:
+        """What a design is worth by the outcomes of its networks."""
+        reasons = [f"{name}: {each.refusal}" for name, each in outcomes.items() if each.refusal]
         reasons += excess(config, self.part)
-        by_model = {m: sum(cycles[name] for name in names) for m, names in self.models.items()}
-        total = sum(self.weights.get(m, 1.0) * count for m, count in by_model.items())
-        total = inf if reasons else total
+        cycles = {m: sum(outcomes[n].cycles for n in own) for m, own in self.models.items()}
+        total = sum(self.weights.get(model, 1.0) * count for model, count in cycles.items())
+        layers = {m: _layers({n: outcomes[n].layers for n in own}) for m, own in
+                  self.models.items()}  # fmt: skip
         area = area_of(config)
-        return Evaluation(config, level, by_model, total, area, tuple(reasons), layers or {})
+        total = inf if reasons else total
+        return Evaluation(config, level, cycles, total, area, tuple(reasons), layers)
 
 
 def _layers(networks: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
