@@ -27,6 +27,7 @@ from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
 from vdla.sim.machine import Run, simulate
 from vdla.support.errors import CheckError, UserError
+from vdla.support.files import digest
 from vdla.support.garbage import rare_collection
 
 REFERENCE = "paper"  # the config whose accelerated layers every design has to take
@@ -66,6 +67,8 @@ class NetworkRun:
 class Networks:
     """Some networks, imported once, to be run on many designs; they can be pickled.
 
+    ``digest`` are 12 hex digits over the files and the other arguments.
+
     Args:
         paths: ONNX files by the networks' names.
         shapes: sizes that the files leave open.
@@ -80,6 +83,9 @@ class Networks:
     ) -> None:
         self.vthreads = vthreads
         self.graphs = {name: import_graph(path, None, shapes) for name, path in paths.items()}
+        known = (sorted(paths), sorted((shapes or {}).items()), vthreads)
+        files = [path for _, path in sorted(paths.items())]
+        self.digest = digest(files, also=repr(known), digits=12)
 
     @property
     def names(self) -> tuple[str, ...]:

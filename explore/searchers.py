@@ -8,7 +8,7 @@ same seed and the same answers give the same proposals. What a searcher knows be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
@@ -75,8 +75,8 @@ class Searcher(ABC):
         tries = 0
         while tries < TRIES:
             point = self.problem.space.random_point(self.rng)
-            tries = tries + 1 if point in self.known else 0
-            tries = tries if self.problem.optimistic(point) is not None else tries + 1
+            new = point not in self.known and self.problem.optimistic(point) is not None
+            tries = 0 if new else tries + 1
             yield point
 
 
@@ -162,10 +162,3 @@ def _by_rank(vectors: Vectors) -> list[int]:
         rows = np.flatnonzero(rank == number)
         result += rows[np.argsort(-crowding(vectors[rows]), kind="stable")].tolist()
     return result
-
-
-SEARCHERS: Mapping[str, Callable[[Problem, int], Searcher]] = {
-    "random": RandomSearcher,
-    "bound": BoundSearcher,
-    "nsga2": Nsga2Searcher,
-}

@@ -1,0 +1,35 @@
+"""Searchers by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from vdla.explore.errors import ExploreError
+from vdla.explore.guided import GuidedSearcher
+from vdla.explore.searchers import (
+    BoundSearcher,
+    Nsga2Searcher,
+    Problem,
+    RandomSearcher,
+    Searcher,
+)
+
+GUIDED = "guided"
+SEARCHERS: Mapping[str, Callable[[Problem, int], Searcher]] = {
+    GUIDED: GuidedSearcher,
+    "nsga2": Nsga2Searcher,
+    "random": RandomSearcher,
+    "bound": BoundSearcher,
+}
+
+
+def make_searcher(name: str) -> Callable[[Problem, int], Searcher]:
+    """What makes a searcher of a problem and a seed.
+
+    Raises:
+        ExploreError: there is no searcher of that name.
+    """
+    if name not in SEARCHERS:
+        known = ", ".join(SEARCHERS)
+        raise ExploreError(f"--searcher: expected one of {known}, found {name}")
+    return SEARCHERS[name]

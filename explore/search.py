@@ -1,0 +1,263 @@
+"""The search for designs: levels of fidelity, each of which prunes what the next one needn't see.
+
+    config   the constraints and the config's own rules                   no work
+    bound    area and cycles that no schedule goes below                  milliseconds
+    model    the analytic model's cycles, of those that promise most      tens of milliseconds
+    exact    the compiled networks' cycles; they make the front           seconds
+    tuned    schedules searched for, for the designs of the front alone   minutes
+
+A searcher proposes designs, a pool evaluates them, a log keeps what they are worth. What the log
+holds is never evaluated again, whoever put it there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from vdla.explore.evaluate import (
+    BOUND,
+    EXACT,
+    MODEL,
+    TUNED,
+    Evaluation,
+    Evaluator,
+    Outcome,
+    check_objectives,
+)
+from vdla.explore.guided import GuidedSearcher
+from vdla.explore.jobs import Evaluations, Outcomes
+from vdla.explore.log import EvaluationLog, Line
+from vdla.explore.pareto import front
+from vdla.explore.problem import DesignProblem, refusals
+from vdla.explore.registry import make_searcher
+from vdla.explore.searchers import Searcher
+from vdla.explore.space import Point, Space
+from vdla.explore.tuned import Tuner
+from vdla.isa.config import Config
+
+CONFIG = "config"  # the level before the bound
+DOMINATED = "dominated at its best by an evaluated design"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search.
+
+    ``budget`` is the most designs that are compiled and simulated, those of the log included;
+    ``seconds`` the most time until no more are begun. ``batch`` designs are evaluated at a time.
+    ``progress`` is told (what, done, of).
+    """
+
+    objectives: tuple[str, ...] = ("cycles", "luts")
+    searcher: str = "guided"
+    budget: int = 100
+    seconds: float = inf
+    seed: int = 0
+    batch: int = 4
+    progress: Progress = lambda what, done, total: None
+
+    def check(self) -> None:
+        """Raises ExploreError where there are no such objectives or no such searcher."""
+        check_objectives(self.objectives)
+        make_searcher(self.searcher)
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one level saw: how many designs it was asked for, and how many it kept from the next
+    one, by reason."""
+
+    name: str
+    seen: int
+    pruned: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a search has come to.
+
+    ``evaluations`` are exact, or with tuned schedules where these are faster, by point; ``front``
+    are the points that no other one dominates, by the first objective.
+    """
+
+    space: Space
+    objectives: tuple[str, ...]
+    evaluations: Mapping[Point, Evaluation]
+    baseline: Evaluation
+    levels: Sequence[Level]
+    seconds: float
+    front: Sequence[Point] = field(init=False)
+
+    def __post_init__(self) -> None:
+        legal = [point for point, each in self.evaluations.items() if each.legal]
+        vectors = np.array([self.evaluations[p].vector(self.objectives) for p in legal])
+        best = [legal[row] for row in front(vectors)] if legal else []
+        best.sort(key=lambda point: self.evaluations[point].vector(self.objectives))
+        object.__setattr__(self, "front", best)
+
+    @property
+    def points(self) -> list[Evaluation]:
+        """The evaluations of the front."""
+        return [self.evaluations[point] for point in self.front]
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """How many designs each rule or network refused; what was only dominated isn't counted."""
+        result = Counter[str]()
+        for level in self.levels:
+            result.update({why: n for why, n in level.pruned.items() if why != DOMINATED})
+        return dict(result.most_common())
+
+    def to_json(self) -> dict[str, object]:
+        """The object of ``vdla explore --json``."""
+        return {
+            "space": self.space.name,
+            "objectives": list(self.objectives),
+            "evaluated": len(self.evaluations),
+            "seconds": self.seconds,
+            "baseline": {"config": self.baseline.config.name, **self.baseline.to_json()},
+            "front": [
+                {
+                    **self.evaluations[point].to_json(),
+                    "config": self.evaluations[point].config.to_dict(),
+                    "settings": self.space.settings(point),
+                }
+                for point in self.front
+            ],
+            "rejected": self.rejected,
+            "levels": [
+                {"level": each.name, "seen": each.seen, "pruned": dict(each.pruned)}
+                for each in self.levels
+            ],
+        }
+
+
+class Search:
+    """A search under way."""
+
+    def __init__(
+        self, space: Space, evaluations: Evaluations, options: SearchOptions, log: EvaluationLog
+    ) -> None:
+        options.check()
+        self.space, self.evaluations, self.options, self.log = space, evaluations, options, log
+        self.known: dict[Point, Evaluation] = {}
+        self.problem = DesignProblem(space, evaluations, options.objectives)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What evaluates designs."""
+        return self.evaluations.evaluator
+
+    def run(self, baseline: Config, tuner: Tuner | None = None) -> Exploration:
+        """Searches; then tunes the front's schedules with ``tuner``, if one is given.
+
+        Raises:
+            ExploreError: the space has no legal design.
+            FarmError: nobody has what an evaluation needs.
+            OSError: the log can't be written any more; every evaluation before is in it.
+        """
+        begun = time.monotonic()
+        self._recall()
+        searcher = self._searcher()
+        searcher.update(self._values())
+        while (left := self.options.budget - len(self.known)) > 0:
+            if time.monotonic() - begun >= self.options.seconds:
+                break
+            points = searcher.propose(min(left, self.options.batch))
+            if not points:
+                break
+            self._evaluate(points)
+            searcher.update(self._values())
+        self.problem.check()
+        base = self._baseline(baseline)
+        if tuner is not None:
+            self._tune(tuner, begun, base, searcher)
+        return self._result(base, searcher, begun)
+
+    def _searcher(self) -> Searcher:
+        return make_searcher(self.options.searcher)(self.problem, self.options.seed)
+
+    def _values(self) -> dict[Point, tuple[float, ...]]:
+        return {p: each.vector(self.options.objectives) for p, each in self.known.items()}
+
+    def _recall(self) -> None:
+        """Takes over what the log holds, others' evaluations among it."""
+        self.log.refresh()
+        for (point, level), line in self.log.lines.items():
+            if level == EXACT and point not in self.known:
+                self._note(point, EXACT, _outcomes(line))
+        for (point, level), line in self.log.lines.items():
+            if level == TUNED and point in self.known:
+                self._note(point, TUNED, _outcomes(line))
+
+    def _note(self, point: Point, level: str, outcomes: Outcomes) -> None:
+        """Keeps what a design is worth; tuned schedules only where they are faster."""
+        each = self.evaluator.evaluation(self.space.design(point), level, outcomes)
+        if level == EXACT or each.total < self.known[point].total:
+            self.known[point] = each
+
+    def _evaluate(self, points: Sequence[Point]) -> None:
+        """Compiles and simulates some designs, and writes each down as it comes."""
+        self.log.refresh()
+        points = [point for point in points if (point, EXACT) not in self.log.lines]
+        configs = [self.space.design(point) for point in points]
+        for done, (position, outcomes) in enumerate(self.evaluations.exact(configs), start=1):
+            self._write(points[position], EXACT, outcomes)
+            self.options.progress("designs", len(self.known) + done, self.options.budget)
+        self._recall()
+
+    def _write(self, point: Point, level: str, outcomes: Outcomes) -> None:
+        networks = {name: each.to_json() for name, each in outcomes.items()}
+        self.log.append(Line(point, level, networks))
+
+    def _baseline(self, config: Config) -> Evaluation:
+        ((_, outcomes),) = self.evaluations.exact([config])
+        return self.evaluator.evaluation(config, EXACT, outcomes)
+
+    def _tune(self, tuner: Tuner, begun: float, base: Evaluation, searcher: Searcher) -> None:
+        """Searches schedules for the designs of the front."""
+        points = self._result(base, searcher, begun).front
+        for done, point in enumerate(points):
+            if (point, TUNED) in self.log.lines:
+                continue
+            if time.monotonic() - begun >= self.options.seconds:
+                return
+            self.options.progress("tuning the front", done, len(points))
+            config = self.space.design(point)
+            records = tuner.records(config)
+            for _, outcomes in self.evaluations.exact([config], records):
+                self._write(point, TUNED, outcomes)
+        self._recall()
+
+    def _result(self, base: Evaluation, searcher: Searcher, begun: float) -> Exploration:
+        seconds, objectives = time.monotonic() - begun, self.options.objectives
+        levels = self._levels(searcher)
+        return Exploration(self.space, objectives, dict(self.known), base, levels, seconds)
+
+    def _levels(self, searcher: Searcher) -> list[Level]:
+        """What each level saw and pruned."""
+        problem = self.problem
+        bound, model = refusals(problem.bounds.values()), refusals(problem.estimated.values())
+        if isinstance(searcher, GuidedSearcher):
+            bound[DOMINATED] = len(searcher.pruned)
+        tuned = sum(level == TUNED for _, level in self.log.lines)
+        rules = Counter(problem.rules.values())
+        return [
+            Level(CONFIG, len(problem.rules) + len(problem.bounds), rules),
+            Level(BOUND, len(problem.bounds), bound),
+            Level(MODEL, len(problem.estimated), model),
+            Level(EXACT, len(self.known), refusals(self.known.values())),
+            Level(TUNED, tuned, {}),
+        ]
+
+
+def _outcomes(line: Line) -> Outcomes:
+    return {name: Outcome.from_json(value) for name, value in line.networks.items()}
