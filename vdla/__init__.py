@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
-    from vdla.exploration import evaluate
+    from vdla.exploration import evaluate, explore_designs
     from vdla.kernel import build, intrinsics, parse
     from vdla.support.errors import UserError
 
@@ -43,7 +43,7 @@ _HOMES = {
         "check", "compare", "compile", "load", "profile", "quantize", "run", "same_schedule",
         "sweep", "synth", "tune",
     ),
-    "vdla.exploration": ("evaluate",),
+    "vdla.exploration": ("evaluate", "explore_designs"),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
@@ -52,8 +52,8 @@ _HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "evaluate", "intrinsics", "load", "parse", "profile", "quantize", "register_operator", "run",
-    "same_schedule", "sweep", "synth", "te", "tune",
+    "evaluate", "explore_designs", "intrinsics", "load", "parse", "profile", "quantize",
+    "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -31,6 +31,7 @@ from vdla.options import (
     CompareOutput,
     Compile,
     Evaluate,
+    Explore,
     Lockstep,
     Quantize,
     Run,
@@ -183,6 +184,19 @@ def evaluate(
     from vdla.commands import evaluate
 
     evaluate.evaluate(given, options, stdin, json)
+
+
+@app.command()
+@spelled
+def explore(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL…")],
+    options: Explore,
+    json: Json = False,
+) -> None:
+    """Search a space for the designs that no other one beats: cycles, area, and more."""
+    from vdla.commands import explore
+
+    explore.explore(models, options, json)
 
 
 @app.command()

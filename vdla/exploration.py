@@ -1,16 +1,31 @@
-"""Designs, evaluated and searched for by a user's options: ``vdla.evaluate``."""
+"""Designs, evaluated and searched for by a user's options: ``vdla.evaluate``,
+``vdla.explore_designs``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.search.records import Log
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.explore import jobs
 from vdla.explore.evaluate import BOUND, EXACT, MODEL, Evaluation, Evaluator
+from vdla.explore.jobs import Evaluations
+from vdla.explore.log import EvaluationLog, Key
 from vdla.explore.networks import Networks
+from vdla.explore.search import Exploration, Search, SearchOptions
+from vdla.explore.space import load_space
+from vdla.explore.tuned import Tuner
+from vdla.farm.processes import ProcessPool
+from vdla.farm.work import JobPool
 from vdla.lookup import model_files, resolve, tuned_tiles
-from vdla.options import Evaluate
-from vdla.spelling import UsageError, takes
+from vdla.options import Evaluate, Explore
+from vdla.pools import farm_pool
+from vdla.spelling import UsageError, require, takes
 
 Models = str | Path | Sequence[str | Path]
 
@@ -73,3 +88,53 @@ def evaluator(
         if name not in names:
             raise UsageError(f"--weight: expected one of {', '.join(names)}, found {name}")
     return Evaluator(Networks(paths, shapes), names, weights or {}, part)
+
+
+@takes(Explore)
+def explore_designs(models: Models, options: Explore) -> Exploration:
+    """Searches a space for the designs that no other one beats in all objectives.
+
+    Raises:
+        ExploreError: no such space, objective or searcher, no legal design, or the log is another
+            search's.
+        ModelError: a model can't be taken.
+        ConfigError: there is no such config.
+        FarmError: the farm can't be reached.
+        OSError: the log can't be written any more; every evaluation before is in it.
+    """
+    require(options)
+    space, baseline = load_space(options.space), resolve(options.baseline)
+    how = SearchOptions(
+        tuple(options.objectives),
+        options.searcher,
+        options.budget,
+        inf if options.time is None else options.time,
+        options.seed,
+        progress=options.progress,
+    )
+    how.check()
+    judge = evaluator(models, options.weights, options.part, options.shapes)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        log = folder / "log" if options.log is None else Path(options.log)
+        key = Key.now(space.digest, judge.networks.digest)
+        lines = stack.enter_context(EvaluationLog(log, key))
+        pool = stack.enter_context(_pool(options))
+        tuner = None
+        if options.trials:
+            tiles = stack.enter_context(Log(tiles_of(log), TileRecord))
+            tuner = Tuner(judge.networks, tiles, pool, options.trials, options.progress)
+        search = Search(space, Evaluations(judge, pool), how, lines)
+        return search.run(baseline, tuner)
+
+
+def tiles_of(log: Path) -> Path:
+    """Where the tuned schedules of a log's designs are: a log as ``vdla tune`` writes it."""
+    return log.with_name(f"{log.name}.tiles")
+
+
+def _pool(options: Explore) -> JobPool:
+    if options.farm is not None:
+        how = options.folder, options.without_encryption, options.report
+        return farm_pool(options.farm, *how)
+    return ProcessPool(options.workers, preload=(jobs.__name__,))

@@ -403,3 +403,55 @@ class Evaluate(Sized):
         "none", "--records", typed=str, metavar="F|none", help="Tuned schedules."
     )
     shapes: Shapes | None = fields.shapes()
+
+
+@dataclass(frozen=True)
+class Explore(Sized):
+    """What is searched for designs: a space, for some models, on a part, and the search.
+
+    ``space`` is a bundled one's name or a TOML file. ``budget`` is the most designs that are
+    compiled and simulated, those in the ``log`` included, which is made or gone on with; ``time``
+    the seconds after which no more are begun. ``trials`` are candidates per distinct layer when
+    the schedules of the front are tuned; 0 leaves these to the analytic model. ``baseline`` is the
+    config to compare with. With a ``farm``, its workers evaluate.
+    """
+
+    space: str | Path = option(
+        "default", "--space", typed=str, metavar="SPACE", help="A space's name or TOML file."
+    )
+    part: str = fields.part()
+    objectives: Sequence[str] = option(
+        ("cycles", "luts"), "--objectives", typed=str, shown="cycles,luts", read=fields.texts,
+        help="What is minimized, one to three: cycles, luts, ffs, dsps, brams, multipliers, "
+        "buffer_bytes.",
+    )  # fmt: skip
+    budget: int = option(100, "--budget", typed=int, min=1, help="Designs that are simulated.")
+    time: float | None = option(
+        None, "--time", typed=float | None, min=0, metavar="T",
+        help="Seconds after which no more are begun.",
+    )  # fmt: skip
+    log: str | Path | None = option(
+        None, "--resume", "--log", typed=Path | None, metavar="LOG",
+        help="Evaluations; resumed if there; several searches may share one.",
+    )  # fmt: skip
+    searcher: str = option(
+        "guided", "--searcher", typed=str, help="guided, nsga2, random or bound."
+    )
+    trials: int = option(
+        8, "--trials", typed=int, min=0,
+        help="Schedules per distinct layer of the front's designs; 0: the analytic model's.",
+    )  # fmt: skip
+    weights: Mapping[str, float] | None = fields.weights()
+    baseline: str | Path | Config = option(
+        "paper", "--baseline", typed=str, metavar="CONFIG", help="The config to compare with."
+    )
+    seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
+    workers: int = option(
+        2, "--workers", typed=int, only=[NO_FARM], min=1, max=64, help="Processes that evaluate."
+    )
+    shapes: Shapes | None = fields.shapes()
+    farm: str | None = fields.farm()
+    folder: Path | None = fields.folder()
+    without_encryption: bool = fields.without_encryption()
+    progress: Progress = _quiet
+    report: Report = _silent

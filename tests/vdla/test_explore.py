@@ -1,0 +1,124 @@
+"""``vdla explore``: what it prints, what it goes on from, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+import vdla as package
+
+SPACE = """
+base = "tiny"
+[parameters]
+acc_bytes = [2048, 4096]
+block_out = [4, 6]
+"""
+OBJECTIVES = ("--objectives", "cycles,buffer_bytes")
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory):
+    path = tmp_path_factory.mktemp("space") / "mine.toml"
+    path.write_text(SPACE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def logged(space):
+    """The log of a search to its end."""
+    path = space.with_name("log")
+    how = {"objectives": ("cycles", "buffer_bytes"), "log": path, "trials": 0, "baseline": "tiny"}
+    package.explore_designs("digits", space, workers=1, **how)
+    return path
+
+
+def refused(done) -> str:
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.strip().splitlines()
+    return line.removeprefix("vdla: ")
+
+
+def explored(vdla, space, log, *more):
+    command = ("explore", "digits", "--space", space, *OBJECTIVES, "--resume", log)
+    return vdla(*command, "--trials", 0, "--baseline", "tiny", "--workers", 1, *more)
+
+
+def test_it_prints_json(vdla, space, logged):
+    before = logged.read_bytes()
+    done = explored(vdla, space, logged, "--json")
+    assert done.code == 0, done.err
+    assert logged.read_bytes() == before
+    result = done.json
+    assert (result["space"], result["evaluated"]) == ("mine", 2)
+    assert result["objectives"] == ["cycles", "buffer_bytes"]
+    assert [row["settings"] for row in result["front"]] == [
+        ["acc_bytes=4096", "block_out=4"], ["acc_bytes=2048", "block_out=4"],
+    ]  # fmt: skip
+    assert result["front"][1]["cycles"] == result["baseline"]["cycles"] == 12669
+    rule = "block_out bytes to be a multiple of port_bytes = 4"
+    assert result["rejected"] == {rule: 2}
+    assert f"config: 2 of 4 designs pruned: {rule}\n" in done.err
+
+
+def test_it_prints_a_table(vdla, space, logged):
+    done = explored(vdla, space, logged)
+    assert done.code == 0
+    text = " ".join(done.out.split())
+    assert "designs of space mine that none beats in cycles, buffer_bytes" in text
+    assert "2 designs simulated in" in text
+    assert "acc_bytes=2048 block_out=4" in text
+
+
+def test_a_full_disk_is_a_line_and_loses_nothing(vdla, space, logged, tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    log.write_bytes(logged.read_bytes().splitlines(keepends=True)[0])
+    before, write, main = log.read_bytes(), os.write, threading.get_ident()
+
+    def full(file, raw):  # the first bytes of a line alone have room
+        mine = threading.get_ident() == main and raw.startswith(b'{"schema"')
+        return write(file, raw[:20] if mine else raw)
+
+    monkeypatch.setattr(os, "write", full)
+    done = explored(vdla, space, log)
+    text = f"{log}: expected a file that can be used, found No space left on device"
+    assert refused(done) == text
+    assert log.read_bytes() == before
+
+
+def test_a_log_of_other_networks_is_refused(vdla, space, logged):
+    command = ("explore", "scenes", "--space", space, *OBJECTIVES, "--resume", logged)
+    line = refused(vdla(*command))
+    assert line.startswith(
+        f"{logged}:1: expected evaluations of this search, found those of other "
+    )
+    assert line.endswith("; name another log")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--objectives speed", "--objectives: expected some of cycles, "),
+        ("--space huge", "space huge: expected a .toml file or one of default, small, found "),
+        ("--searcher best", "--searcher: expected one of guided, nsga2, random, bound"),
+        ("--baseline nosuch", "config nosuch: expected a .toml file or one of "),
+        ("--weight x=1", "--weight: expected one of digits, found x"),
+        ("--resume no/log", "no/log: expected the folder no to exist, found none"),
+        ("--farm x --workers 3", "--workers: expected no --farm, found both"),
+        ("--folder x", "--folder: expected --farm, found none"),
+    ],
+)
+def test_what_it_refuses(vdla, space, words, text):
+    command = ("explore", "digits", "--space", space, *OBJECTIVES)
+    assert refused(vdla(*command, *words.split())).startswith(text)
+
+
+def test_a_space_that_has_no_legal_design_is_refused(vdla, tmp_path):
+    path = tmp_path / "none.toml"
+    path.write_text('base = "tiny"\n[parameters]\nblock_in = [5, 6]\n')
+    done = vdla("explore", "digits", "--space", path, *OBJECTIVES)
+    assert refused(done) == (
+        "space none: expected a legal design, found none among 2 points; 2 of them: block_in bytes "
+        "to be a multiple of port_bytes = 4"
+    )

@@ -1,0 +1,52 @@
+"""The command that searches for designs: ``explore``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vdla import exploration
+from vdla.commands.output import check_folder, console, log, print_json, progress, table
+from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
+from vdla.explore.search import Exploration
+from vdla.options import Explore
+
+
+def explore(models: Sequence[str], options: Explore, json: bool) -> None:
+    """Searches, and prints the front: as a table, or for programs."""
+    if options.log is not None:
+        check_folder(Path(options.log))
+    with progress() as update:
+        options = replace(options, progress=update, report=log.print)
+        result = exploration.explore_designs(models, options)
+    if json:
+        print_json(result.to_json())
+    else:
+        _show(result)
+    for level in result.levels:
+        for reason, count in level.pruned.items():
+            if not count:
+                continue
+            log.print(f"{level.name}: {count} of {level.seen} designs pruned: {reason}")
+
+
+def _show(result: Exploration) -> None:
+    """The front by its first objective, below the baseline."""
+    shown = [name for name in AREA_OBJECTIVES if result.baseline.area is not None]
+    names = list(dict.fromkeys(("cycles", *result.objectives, *shown)))
+    rows = [(result.baseline.config.name, *_numbers(result.baseline, names), "")]
+    for place, point in enumerate(result.front, start=1):
+        each = result.evaluations[point]
+        settings = " ".join(result.space.settings(point))
+        rows.append((str(place), *_numbers(each, names), settings))
+    title = (
+        f"designs of space {result.space.name} that none beats in {', '.join(result.objectives)}"
+    )
+    table(title, ["design", *names, "settings"], rows)
+    console.print(f"{len(result.evaluations)} designs simulated in {result.seconds:.0f} s")
+
+
+def _numbers(each: Evaluation, names: Sequence[str]) -> list[str]:
+    values = (number(each.objective(name)) for name in names)
+    return ["–" if value is None else f"{value:,}" for value in values]
