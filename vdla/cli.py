@@ -26,12 +26,11 @@ from vdla.arguments import (
     WithoutEncryption,
     spelled,
 )
+from vdla.designs import Evaluate, Explore
 from vdla.options import (
     Compare,
     CompareOutput,
     Compile,
-    Evaluate,
-    Explore,
     Lockstep,
     Quantize,
     Run,

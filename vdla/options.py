@@ -82,11 +82,11 @@ class Placed(Sized):
             )
 
 
-def _quiet(what: str, done: int, total: int) -> None:
+def quiet(what: str, done: int, total: int) -> None:
     """A progress callback that does nothing."""
 
 
-def _silent(text: str) -> None:
+def silent(text: str) -> None:
     """A message callback that does nothing."""
 
 
@@ -129,7 +129,7 @@ class Compile(Placed):
     gpu: str = fields.gpu()
     places: Mapping[str, str] | None = fields.places()
     strict: bool = fields.strict()
-    progress: Progress = _quiet
+    progress: Progress = quiet
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class Run(Placed):
     places: Mapping[str, str] | None = fields.places()
     strict: bool = fields.strict()
     waves: Path | None = None
-    progress: Progress = _quiet
-    report: Report = _silent
+    progress: Progress = quiet
+    report: Report = silent
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Compare(Sized):
         help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
     )
     energy: str | None = fields.energy()
-    progress: Progress = _quiet
+    progress: Progress = quiet
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class Tune(Sized):
         help="Processes that measure; with --virtual, virtual boards.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
-    progress: Progress = _quiet
+    progress: Progress = quiet
     target: str = option(
         "accelerator", "--target", typed=str,
         help="accelerator; cpu or gpu for the one at hand; x86-64-v3 or -v4 for its instructions.",
@@ -322,7 +322,7 @@ class Tune(Sized):
     farm: str | None = fields.farm(NAMED)
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
-    report: Report = _silent
+    report: Report = silent
 
 
 @dataclass(frozen=True)
@@ -382,76 +382,4 @@ class Synth:
     config: str | Path | Config | None = fields.config(None, "Default: the board's.")
     settings: Sequence[str] = fields.settings()
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
-    progress: Progress = _quiet
-
-
-@dataclass(frozen=True)
-class Evaluate(Sized):
-    """What a design is evaluated by: networks, schedules, and the part that it has to fit.
-
-    ``weights`` are the models' shares of the total, 1 unless given. ``level`` is "exact", "model"
-    for the analytic model's cycles, or "bound" for those that no schedule goes below. ``records``
-    are tuned schedules, "none" by default, so that all designs are scheduled by the same means.
-    """
-
-    config: str | Path | Config = fields.config("paper")
-    settings: Sequence[str] = fields.settings()
-    part: str = fields.part()
-    weights: Mapping[str, float] | None = fields.weights()
-    level: str = option("exact", "--level", typed=str, help="exact; model or bound, at once.")
-    records: str | Path | TileRecords = option(
-        "none", "--records", typed=str, metavar="F|none", help="Tuned schedules."
-    )
-    shapes: Shapes | None = fields.shapes()
-
-
-@dataclass(frozen=True)
-class Explore(Sized):
-    """What is searched for designs: a space, for some models, on a part, and the search.
-
-    ``space`` is a bundled one's name or a TOML file. ``budget`` is the most designs that are
-    compiled and simulated, those in the ``log`` included, which is made or gone on with; ``time``
-    the seconds after which no more are begun. ``trials`` are candidates per distinct layer when
-    the schedules of the front are tuned; 0 leaves these to the analytic model. ``baseline`` is the
-    config to compare with. With a ``farm``, its workers evaluate.
-    """
-
-    space: str | Path = option(
-        "default", "--space", typed=str, metavar="SPACE", help="A space's name or TOML file."
-    )
-    part: str = fields.part()
-    objectives: Sequence[str] = option(
-        ("cycles", "luts"), "--objectives", typed=str, shown="cycles,luts", read=fields.texts,
-        help="What is minimized, one to three: cycles, luts, ffs, dsps, brams, multipliers, "
-        "buffer_bytes.",
-    )  # fmt: skip
-    budget: int = option(100, "--budget", typed=int, min=1, help="Designs that are simulated.")
-    time: float | None = option(
-        None, "--time", typed=float | None, min=0, metavar="T",
-        help="Seconds after which no more are begun.",
-    )  # fmt: skip
-    log: str | Path | None = option(
-        None, "--resume", "--log", typed=Path | None, metavar="LOG",
-        help="Evaluations; resumed if there; several searches may share one.",
-    )  # fmt: skip
-    searcher: str = option(
-        "guided", "--searcher", typed=str, help="guided, nsga2, random or bound."
-    )
-    trials: int = option(
-        8, "--trials", typed=int, min=0,
-        help="Schedules per distinct layer of the front's designs; 0: the analytic model's.",
-    )  # fmt: skip
-    weights: Mapping[str, float] | None = fields.weights()
-    baseline: str | Path | Config = option(
-        "paper", "--baseline", typed=str, metavar="CONFIG", help="The config to compare with."
-    )
-    seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
-    workers: int = option(
-        2, "--workers", typed=int, only=[NO_FARM], min=1, max=64, help="Processes that evaluate."
-    )
-    shapes: Shapes | None = fields.shapes()
-    farm: str | None = fields.farm()
-    folder: Path | None = fields.folder()
-    without_encryption: bool = fields.without_encryption()
-    progress: Progress = _quiet
-    report: Report = _silent
+    progress: Progress = quiet

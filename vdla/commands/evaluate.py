@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vdla import exploration
 from vdla.commands.output import console, log, print_json, table
+from vdla.designs import Evaluate
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
 from vdla.isa.config import ConfigError
-from vdla.options import Evaluate
 from vdla.spelling import UsageError
 
 

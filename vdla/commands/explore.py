@@ -8,9 +8,9 @@ from pathlib import Path
 
 from vdla import exploration
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
+from vdla.designs import Explore
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
 from vdla.explore.search import Exploration
-from vdla.options import Explore
 
 
 def explore(models: Sequence[str], options: Explore, json: bool) -> None:
