@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from vdla.explore.errors import ExploreError
 from vdla.explore.guided import GuidedSearcher
+from vdla.explore.optuna import OptunaNsga2, OptunaTpe, load_optuna
 from vdla.explore.searchers import (
     BoundSearcher,
     Nsga2Searcher,
@@ -20,6 +21,8 @@ SEARCHERS: Mapping[str, Callable[[Problem, int], Searcher]] = {
     "nsga2": Nsga2Searcher,
     "random": RandomSearcher,
     "bound": BoundSearcher,
+    "optuna-nsga2": OptunaNsga2,
+    "optuna-tpe": OptunaTpe,
 }
 
 
@@ -28,8 +31,11 @@ def make_searcher(name: str) -> Callable[[Problem, int], Searcher]:
 
     Raises:
         ExploreError: there is no searcher of that name.
+        ExploreDependencyError: it needs Optuna, which isn't installed.
     """
     if name not in SEARCHERS:
         known = ", ".join(SEARCHERS)
         raise ExploreError(f"--searcher: expected one of {known}, found {name}")
+    if name.startswith("optuna-"):
+        load_optuna()
     return SEARCHERS[name]

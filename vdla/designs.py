@@ -70,7 +70,10 @@ class Explore(Sized):
         help="Evaluations; resumed if there; several searches may share one.",
     )  # fmt: skip
     searcher: str = option(
-        "guided", "--searcher", typed=str, help="guided, nsga2, random or bound."
+        "guided",
+        "--searcher",
+        typed=str,
+        help="guided, nsga2, random, bound, optuna-nsga2 or optuna-tpe.",
     )
     trials: int = option(
         8, "--trials", typed=int, min=0,

