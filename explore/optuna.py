@@ -1,5 +1,5 @@
-"""Optuna's samplers as searchers: NSGA-II (Deb et al., 2002) and the tree-structured Parzen estimator
-for several objectives (Ozaki et al., 2022)."""
+"""Optuna's samplers as searchers: NSGA-II (Deb et al., 2002) and, for several objectives, the
+tree-structured Parzen estimator (Ozaki et al., 2022)."""
 
 from __future__ import annotations
 
