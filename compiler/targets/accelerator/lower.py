@@ -82,28 +82,51 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
     What a pass has already done it leaves as it is: the text after any of them may come back.
     ``dump`` and what is raised are as in :func:`lower_schedule`.
     """
+    return to_instructions(to_loops(func, config, dump), config, dump)
 
-    def told(name: str, text: Callable[[], str]) -> None:
-        if dump is not None:  # a search lowers thousands of functions that nobody reads
-            dump(name, text())
 
+def to_loops(func: PrimFunc, config: Config, dump: Dump | None = None) -> PrimFunc:
+    """A tensorized function after all passes over loops; of the buffers' depths none depends.
+
+    Raises:
+        CodegenError: it becomes more instructions than a program holds.
+        IntrinsicError: an intrinsic is another config's.
+    """
     func = check_all_bounds(verify(split_fused(flatten_blocks(func)), spec=FLAT))
     check_intrinsics(func, config)
-    told("loops", lambda: show(func))
+    _dump(dump, "loops", lambda: show(func))
     check_threads(func, config)
     for spec, run in (*(WINDOW_PASSES if config.window_taps else ()), *PASSES):
         func = verify(run(func), spec=spec)
-        told(spec.name, lambda: show(func))
+        _dump(dump, spec.name, lambda: show(func))
+    return func
+
+
+def to_instructions(func: PrimFunc, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of loops that ``to_loops`` gave, in program order.
+
+    Raises:
+        AllocationError: its buffers, or its micro-ops, exceed what the config has.
+        CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+        IntrinsicError: an intrinsic is another config's.
+    """
+    check_intrinsics(func, config)
     bases = allocate(func, config)
-    told("allocate", lambda: "".join(
+    _dump(dump, "allocate", lambda: "".join(
         f"{b.scope:9} {base:6} {b.name} {list(b.shape)}\n" for b, base in bases.items()
     ) or "\n")  # fmt: skip
     kernel = generate(func, bases, config)
     check_uops(func.name, kernel.ops, config)
-    told("instructions", lambda: "\n".join(
+    _dump(dump, "instructions", lambda: "\n".join(
         f"{op.name}: {op.instruction}" for op in kernel.ops
     ) + "\n")  # fmt: skip
     return kernel
+
+
+def _dump(dump: Dump | None, name: str, text: Callable[[], str]) -> None:
+    """Shows a text where somebody reads it: a search lowers thousands of functions."""
+    if dump is not None:
+        dump(name, text())
 
 
 @dataclass(frozen=True)

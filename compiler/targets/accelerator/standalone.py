@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from vdla.compiler.graph.plan import align
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
-from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker, lower_schedule
+from vdla.compiler.targets.accelerator.kernels import kernel_of
+from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.isa.config import Config
 from vdla.isa.program import Program
@@ -106,7 +107,7 @@ def layer_program(
 
     Tokens have the engines in ``alone`` work while no other one does.
     """
-    kernel = lower_schedule(op.template.schedule(tile, config), config)
+    kernel = kernel_of(op.template, tile, config)
     linker = Linker(config)
     op = op.with_kernel(kernel.tensors)
     linker.add(op.node.name, kernel, op.tensors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
@@ -15,11 +14,12 @@ from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.spec import LAYOUT, Kinds, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
-from vdla.compiler.schedule import ScheduleError, checked_at_the_end
+from vdla.compiler.schedule import ScheduleError
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.description.fit import IntrinsicError
+from vdla.compiler.targets.accelerator.kernels import kernel_of
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -85,7 +85,7 @@ class Accelerator(Target):
     input lanes that a convolution must fill. ``records`` are tuned schedules to use where they fit;
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
     float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
-    of: layers of one geometry share their instructions, whatever numbers stand in these.
+    of: tuned layers of one geometry share their instructions, whatever numbers stand in these.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -219,8 +219,8 @@ class Accelerator(Target):
         try:
             tile = default_tile(template, self.config, self.vthreads, self.records)
             if report is None:
-                known = template.geometry if self.timing else template
-                return Lowered(template, tile, _kernel(known, tile, self.config))
+                known = template.geometry if self.timing and template.TUNED else template
+                return Lowered(template, tile, kernel_of(known, tile, self.config))
             schedule = template.schedule(tile, self.config)
             return Lowered(template, tile, lower_schedule(schedule, self.config, report))
         except NO_KERNEL as error:
@@ -241,17 +241,3 @@ class Accelerator(Target):
                 sizes = known.kernel.tensors if known else {}
                 operators[node.name] = operator.with_kernel(sizes)
         return operators
-
-
-def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    """The instructions of a template, as all configs have them that differ in timing alone."""
-    return _lowered(template, tile, config.untimed)
-
-
-@lru_cache(maxsize=512)
-def _lowered(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    """Layers that are equal are lowered once in a process."""
-    with checked_at_the_end():
-        schedule = template.schedule(tile, config)
-    schedule.check()
-    return lower_schedule(schedule, config)

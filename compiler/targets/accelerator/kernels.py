@@ -1,0 +1,57 @@
+"""Kernels of operators, each made once for all configs on which it is the same.
+
+    template, tile ── blocks, options ──▶ loops ── depths, port ──▶ instructions
+
+Loops don't depend on how much the buffers hold, and neither loops nor instructions on pace, memory
+or lanes of LUTs. So designs that differ in those alone share them: an exploration makes thousands
+of kernels of few layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from vdla.compiler.schedule.schedule import checked_at_the_end
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
+from vdla.compiler.targets.accelerator.lower import to_instructions, to_loops
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.isa.config import Config
+
+DEPTH = 1 << 16  # entries of each buffer of the config that loops are made for
+
+
+def kernel_of(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+    """The instructions of an operator, before tokens and addresses.
+
+    Raises:
+        AllocationError: its buffers, or its micro-ops, exceed what the config has.
+        CodegenError, IntrinsicError: no instruction of the config expresses an access.
+        ScheduleError: the operator's schedule isn't well formed.
+    """
+    return _instructions(template, tile, config.untimed)
+
+
+@lru_cache(maxsize=512)
+def _instructions(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+    return to_instructions(_loops(template, tile, _roomy(config)), config)
+
+
+def _roomy(config: Config) -> Config:
+    """A config with deep buffers, for what doesn't depend on their depths."""
+    return replace(
+        config,
+        inp_bytes=DEPTH * config.inp_entry,
+        wgt_bytes=DEPTH * config.wgt_entry,
+        acc_bytes=DEPTH * config.acc_entry,
+        uop_bytes=DEPTH * config.port_bytes,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _loops(template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc:
+    with checked_at_the_end():
+        schedule = template.schedule(tile, config)
+    schedule.check()
+    return to_loops(schedule.mod, config)
