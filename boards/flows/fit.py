@@ -12,17 +12,22 @@ from vdla.isa.config import Config
 
 def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
     """Raises BoardError when a resource isn't enough: which, by how much, and what would fit."""
-    over = [
-        f"{name} {n:,.10g} of {most:,} ({n - most:,.10g} too many)"
-        for name, most in board.available.items()
-        if (n := used.get(name, 0)) > most
-    ]
-    if over:
+    excess = over(board.available, used)
+    if excess:
         result = nearest(board, config, used)
         raise BoardError(
             f"{board.name}: expected config {config.name} to fit {board.device}, "
-            f"found {', '.join(over)}; nearest that fits: {result.typed if result else 'none'}"
+            f"found {', '.join(excess)}; nearest that fits: {result.typed if result else 'none'}"
         )
+
+
+def over(available: Mapping[str, int], used: Mapping[str, float]) -> list[str]:
+    """The resources of which more is used than there is, each with both and the difference."""
+    return [
+        f"{name} {n:,.10g} of {most:,} ({n - most:,.10g} too many)"
+        for name, most in available.items()
+        if (n := used.get(name, 0)) > most
+    ]
 
 
 def check_clock(board: Board, config: Config, mhz: float, paths: Path) -> None:
