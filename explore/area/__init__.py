@@ -1,0 +1,6 @@
+"""Area of cores: estimated in less than a millisecond, or mapped by yosys in minutes."""
+
+from vdla.explore.area.mapping import map_config
+from vdla.explore.area.model import Area, Counts, estimate, fits
+
+__all__ = ["Area", "Counts", "estimate", "fits", "map_config"]

@@ -1,0 +1,178 @@
+"""What the LUTs and flip-flops of each unit grow with: a few numbers that follow from the config.
+
+A unit's LUTs are those of its LUT RAMs, which are known (``structure.py``), and for each feature a
+number that is fitted; so are its flip-flops. Each feature is something that ``hw/`` builds so many
+times: a lane, a bit of an address, an option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vdla.boards.flows.yosys import AROUND, CORE
+from vdla.explore.area.structure import QUEUES, SCRATCHPADS, memories
+from vdla.hw.fifo import SHALLOW
+from vdla.hw.layout import beats, instruction_bits
+from vdla.isa.config import Config
+from vdla.isa.ring import ring_of
+
+ONCE = "once"  # what a unit has whatever the config is
+WORD = 32  # bits of a lane
+
+Features = Mapping[str, float]
+
+
+def features(config: Config) -> dict[str, Features]:
+    """The features of each unit of a config's core, by the unit's name and the feature's."""
+    vector = config.vector_engine
+    units = {
+        AROUND: {ONCE: 1},
+        CORE: {ONCE: 1, "vector engine": vector},
+        "counters": {ONCE: 1, "vector engine": vector},
+        "registers": {ONCE: 1, "vector engine": vector},
+        "DMA": {ONCE: 1, "burst bits": config.burst_beats.bit_length()},
+        "fetch": _fetch(config),
+        "LOAD": _load(config),
+        "STORE": _store(config),
+        "GEMM": _gemm(config),
+        "ALU": _alu(config),
+        "COMPUTE": _pipeline(config, gemm=True, alu=not vector),
+        QUEUES: _queues(config),
+        SCRATCHPADS: _scratchpads(config),
+    }
+    if vector:
+        units["VECTOR"] = _pipeline(config, gemm=False, alu=True)
+    return units
+
+
+def lut_rams(config: Config) -> dict[str, int]:
+    """LUTs of each unit that are memories of it."""
+    result: dict[str, int] = {}
+    for placed in memories(config, apart=True):
+        result[placed.unit] = result.get(placed.unit, 0) + placed.rams.luts
+    return result
+
+
+def _fetch(config: Config) -> Features:
+    return {
+        ONCE: 1,
+        "port bits": 8 * config.port_bytes,
+        "burst bits": config.burst_beats.bit_length(),
+    }
+
+
+def _fifo(depth: int, width: int) -> Features:
+    """A deep one keeps two entries beside its memory, and chooses."""
+    bits = depth.bit_length()
+    return {"FIFO address bits": bits, "deep FIFO bits": width if depth > SHALLOW else 0}
+
+
+def _load(config: Config) -> Features:
+    port, vector = 8 * config.port_bytes, config.vector_engine
+    acc = WORD * config.block_out
+    return {
+        ONCE: 1,
+        **_fifo(config.read_buffer_beats, port),
+        "port bits": port,
+        "ACC bits": acc,
+        "ACC bits, vector engine": acc * vector,
+        "partial entries": sum(8 * config.entry(n) for n in ("inp", "wgt") if beats(config, n) > 1),
+        "columns": sum(beats(config, n) for n in ("inp", "wgt", "acc")),
+        "address bits": _address_bits(config),
+        "forwarding": config.forwarding,
+        "INP bits, forwarding": 8 * config.inp_entry * config.forwarding,
+        "tables": bool(config.tables),
+        "queue bits": config.reads_in_flight.bit_length(),
+    }
+
+
+def _store(config: Config) -> Features:
+    port, acc = 8 * config.port_bytes, WORD * config.block_out
+    return {
+        ONCE: 1,
+        "port bytes": config.port_bytes,
+        "ACC bits": acc,
+        "columns": config.acc_entry // config.port_bytes,
+        **_fifo(4 * config.acc_entry // config.port_bytes, port),
+        "address bits": config.index_bits("acc"),
+        "forwarding": config.forwarding,
+        "INP address bits, forwarding": config.index_bits("inp") * config.forwarding,
+        "vector engine": config.vector_engine,
+    }
+
+
+def _gemm(config: Config) -> Features:
+    in_fabric, with_dsps = config.fabric_lanes, config.block_out - config.fabric_lanes
+    lanes, window = config.block_in, 2 * config.window_taps * config.window_rows
+    seen = min(config.block_out, config.block_in) // 2 * min(window, lanes)
+    return {
+        "multiply-adds in DSPs": lanes * with_dsps,
+        "lanes with DSPs": with_dsps,
+        "multiply-adds in the fabric": lanes * in_fabric,
+        "lanes in the fabric": in_fabric,
+        "input lanes": lanes,
+        "input lanes, fabric": lanes * bool(in_fabric),
+        "lanes seen in the window": seen,
+        "lanes seen in the window, fabric": seen * in_fabric / config.block_out,
+        "lanes kept in the window": max(config.window_taps - 1, 0) * config.window_rows * lanes,
+    }
+
+
+def _alu(config: Config) -> Features:
+    lanes = config.block_out
+    return {
+        ONCE: 1,
+        "lanes": lanes,
+        "lanes, tables": lanes * bool(config.tables),
+        "lanes, reciprocals": lanes * bool(config.reciprocal_units),
+        "lanes, vector engine": lanes * config.vector_engine,
+    }
+
+
+def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
+    """A pipeline of micro-ops: COMPUTE, or VECTOR, which has no GEMM."""
+    acc = WORD * config.block_out
+    read = (("inp", "wgt") if gemm else ()) + ("acc", "acc", "uop")
+    units, vector = config.reciprocal_units * alu, config.vector_engine
+    return {
+        ONCE: 1,
+        "address bits": sum(config.index_bits(name) for name in read),
+        "ACC bits": acc,
+        "ACC bits, sums without ALU": acc * (not alu),
+        "without ALU": not alu,
+        "vector engine": vector * alu,
+        "window": bool(config.window_taps) * gemm,
+        "second row": (config.window_rows - 1) * gemm,
+        "tables": bool(config.tables) * alu,
+        "reciprocals": bool(units),
+        "reciprocal units": units,
+        "ACC bits, reciprocals": acc * bool(units),
+    }
+
+
+def _queues(config: Config) -> Features:
+    ring = ring_of(config)
+    engines, tokens = len(ring.engines), len(ring.token_queues)
+    word = instruction_bits(config)
+    return {
+        "engines": engines,
+        "engines, FIFO address bits": engines * config.command_queue.bit_length(),
+        "engines, deep FIFO bits": engines * word * (config.command_queue > SHALLOW),
+        "token queues": tokens,
+        "token queues, bits": tokens * config.token_queue.bit_length(),
+    }
+
+
+def _scratchpads(config: Config) -> Features:
+    placed = [p for p in memories(config, apart=True) if p.unit == SCRATCHPADS]
+    in_luts = sum(p.count * p.memory.width * p.memory.reads for p in placed if p.rams.luts)
+    return {
+        "bits read out of LUTs": in_luts,
+        "bits chosen": sum(p.rams.chosen for p in placed),
+        "rows decoded": sum(p.rams.decoded for p in placed),
+        "table address bits": config.index_bits("tab") if config.tables else 0,
+    }
+
+
+def _address_bits(config: Config) -> int:
+    return sum(config.index_bits(name) for name in ("inp", "wgt", "acc", "uop"))

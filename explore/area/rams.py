@@ -1,0 +1,183 @@
+"""How yosys maps a memory to the RAMs of a 7-series device: which kind, and how many.
+
+yosys (``memory_libmap``) tries each kind of RAM in each of its shapes and takes the cheapest. A
+shape is a width with the depth that goes with it. What it costs:
+
+* its RAMs: bits of one row over the width, times the rows in its depth, times its copies, since a
+  RAM has so many read ports; a LUT RAM costs less if bits of its width stay unused;
+* half a unit for each bit that a multiplexer chooses where the rows of several RAMs lie behind each
+  other, and for each write enable that is decoded there;
+* two units for each read port that no write port shares.
+
+Columns that are written apart begin at a byte of 9 bits. So the numbers of RAMs are exact, for
+yosys's tables of the family (``lutrams_xc5v.txt``, ``brams_xc4v.txt``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from vdla.support.numbers import ceil_div
+
+BYTE = 9  # bits of a block RAM that are written together
+CHOSEN_BIT = 0.5
+READ_PORT = 2
+HALF, FULL = 129, 257  # what a RAMB18 and a RAMB36 cost
+LUT_RAM = 8
+LUT_RAM_LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM64X1D": 2, "RAM128X1D": 4}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """``depth`` entries of ``columns``, each of some bits and written apart from the others.
+
+    ``shared`` read ports have the address of the write port. A memory that is read in the cycle of
+    its address is ``combinational``. A port reads all bits, or those that ``bits_read`` has for it,
+    from the first port on: a RAM none of whose bits is read is left out.
+    """
+
+    depth: int
+    columns: tuple[int, ...]
+    reads: int = 1
+    shared: int = 0
+    combinational: bool = False
+    bits_read: tuple[frozenset[int], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Bits of an entry."""
+        return sum(self.columns)
+
+
+@dataclass(frozen=True)
+class Rams:
+    """RAMs of a memory: block RAMs in halves of a RAMB36, and LUTs; neither where it is made of
+    flip-flops. Where RAMs lie behind each other, ``chosen`` are the bits that a read chooses from
+    the further ones, and ``decoded`` the write enables."""
+
+    halves: int = 0
+    luts: int = 0
+    chosen: int = 0
+    decoded: int = 0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A RAM of ``1 << address_bits`` entries of the first of its ``widths``; of the next, half.
+
+    ``reads`` is the number of ports left for reading when one writes. ``fixed`` is the part of the
+    ``cost`` that it has whatever it holds; the rest goes with the bits that are used.
+    """
+
+    primitive: str
+    cost: int
+    fixed: int
+    address_bits: int
+    widths: tuple[int, ...]
+    reads: int
+    shares: bool = False  # whether a read port may be the write port
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a block RAM."""
+        return self.primitive.startswith("RAMB")
+
+
+NARROW, TRUE, SIMPLE = (1, 2, 4, 9), (1, 2, 4, 9, 18), (1, 2, 4, 9, 18, 36)
+KINDS = (
+    Kind("RAM32M", LUT_RAM, 0, 5, (4,), 1),
+    Kind("RAM64X1D", LUT_RAM, 0, 6, (2,), 1),
+    Kind("RAM128X1D", LUT_RAM, 0, 7, (1,), 1),
+    Kind("RAM32M", LUT_RAM - 1, 0, 5, (2,), 3),
+    Kind("RAM64M", LUT_RAM - 1, 0, 6, (1,), 3),
+    Kind("RAM32M", LUT_RAM, 1, 5, (6,), 1),
+    Kind("RAM64M", LUT_RAM, 1, 6, (3,), 1),
+    Kind("RAMB18", HALF, HALF, 14, TRUE, 1, shares=True),
+    Kind("RAMB36", FULL, FULL, 15, (*TRUE, 36), 1, shares=True),
+    Kind("RAMB36 cascade", 513, 513, 16, NARROW, 1, shares=True),
+    Kind("RAMB18", HALF, HALF, 14, SIMPLE, 1),
+    Kind("RAMB36", FULL, FULL, 15, (*SIMPLE, 72), 1),
+)
+HALVES = {"RAMB18": 1, "RAMB36": 2, "RAMB36 cascade": 4}
+
+
+@cache
+def rams_of(memory: Memory) -> Rams:
+    """The RAMs that yosys makes a memory of."""
+    best: dict[bool, tuple[float, Rams]] = {}
+    for kind in KINDS:
+        if kind.is_block and memory.combinational:
+            continue
+        option = _cheapest(memory, kind)
+        if kind.is_block not in best or option[0] < best[kind.is_block][0]:
+            best[kind.is_block] = option
+    least, result = memory.width * memory.depth, Rams()  # flip-flops
+    for _, (cost, rams) in sorted(best.items(), key=lambda item: item[0]):
+        if cost < least:
+            least, result = int(cost), rams  # as yosys keeps it
+    return result
+
+
+def _cheapest(memory: Memory, kind: Kind) -> tuple[float, Rams]:
+    """The least cost of a memory of a kind of RAM, and the RAMs."""
+    apart = memory.reads - (memory.shared if kind.shares else 0)
+    copies = max(ceil_div(apart, kind.reads), 1)
+    options = []
+    for width, depth in _shapes(kind):
+        bits = _row_bits(memory, min(BYTE, width) if kind.is_block else width)
+        rows = ceil_div(memory.depth, depth)
+        count = ceil_div(rows * bits, width)
+        chosen = (rows - 1) * memory.width * memory.reads
+        decoded = rows * len(memory.columns) if rows > 1 else 0
+        cost: float = kind.fixed * count * copies
+        cost += (kind.cost - kind.fixed) * rows * memory.width / width * copies
+        cost += CHOSEN_BIT * (chosen + decoded) + READ_PORT * apart
+        used = count * copies
+        if kind.is_block:
+            shape = width, rows, count
+            used -= sum(_unread(memory, bits, shape) for bits in memory.bits_read[:copies])
+        options.append((cost, _rams(memory, kind, used, (chosen, decoded))))
+    return min(options, key=lambda option: option[0])
+
+
+def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int, int]) -> int:
+    """RAMs of a copy none of whose bits is read; ``shape``: their width, the rows, and how many."""
+    width, rows, count = shape
+    places = _places(memory, min(BYTE, width))
+    row_bits = _row_bits(memory, min(BYTE, width))
+    return count - len(
+        {(row * row_bits + places[bit]) // width for row in range(rows) for bit in read}
+    )
+
+
+def _places(memory: Memory, byte: int) -> list[int]:
+    """Where each bit of an entry lies where each column begins at a byte."""
+    places: list[int] = []
+    at = 0
+    for column in memory.columns:
+        places += range(at, at + column)
+        at += ceil_div(column, byte) * byte
+    return places
+
+
+def _rams(memory: Memory, kind: Kind, count: int, choice: tuple[int, int]) -> Rams:
+    """So many RAMs of a kind. Those of one bit are there for the bits that are used alone."""
+    if kind.is_block:
+        return Rams(HALVES[kind.primitive] * count, 0, *choice)
+    luts = LUT_RAM_LUTS[kind.primitive]
+    if kind.primitive.endswith("X1D"):
+        count = ceil_div(memory.depth, 1 << kind.address_bits) * memory.width * memory.reads
+    return Rams(0, luts * count, *choice)
+
+
+def _shapes(kind: Kind) -> Iterator[tuple[int, int]]:
+    """Widths of a kind of RAM with their depths, the narrowest first."""
+    for step, width in enumerate(kind.widths):
+        yield width, 1 << (kind.address_bits - step)
+
+
+def _row_bits(memory: Memory, byte: int) -> int:
+    """Bits of an entry where each column begins at a byte."""
+    return sum(ceil_div(column, byte) * byte for column in memory.columns)

@@ -1,0 +1,122 @@
+"""What follows from a config without a mapping: the memories of the core, and its DSPs.
+
+Both are what ``hw/`` describes, unit by unit, so DSPs and block RAMs are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from vdla.explore.area.rams import Memory, Rams, rams_of
+from vdla.hw.fifo import SHALLOW
+from vdla.hw.layout import beats, instruction_bits
+from vdla.hw.store.vectors import BUFFER_VECTORS
+from vdla.hw.tables import LANES as TABLE_LANES
+from vdla.isa.config import INT32_BYTES, RESULT_BYTES, TABLE_RESULTS, Config
+from vdla.isa.encoding import fetch_buffer_beats
+from vdla.isa.instructions import Uop
+from vdla.isa.registers import INDEX_BITS
+from vdla.isa.ring import ring_of
+from vdla.support.numbers import ceil_div
+
+SCRATCHPADS, QUEUES = "scratchpads", "queues, tokens"  # units, as boards/flows/yosys.py calls them
+ALU_DSPS, STORE_DSPS = 3, 2  # of a lane
+
+
+@dataclass(frozen=True)
+class Placed:
+    """So many equal memories of a unit."""
+
+    unit: str
+    memory: Memory
+    count: int = 1
+
+    @property
+    def rams(self) -> Rams:
+        """The RAMs of all of them."""
+        one, n = rams_of(self.memory), self.count
+        return Rams(n * one.halves, n * one.luts, n * one.chosen, n * one.decoded)
+
+
+def memories(config: Config, *, apart: bool = False) -> Iterator[Placed]:
+    """The memories of a core whose size follows from the config.
+
+    Where units aren't kept ``apart``, RAMs are left out none of whose bits any unit reads.
+    """
+    scratchpad_reads = {
+        "inp": config.window_rows,
+        "wgt": 1,
+        "uop": 2 if config.vector_engine else 1,
+        "acc": 2,
+    }
+    for name, reads in scratchpad_reads.items():
+        count = 1 if name == "acc" else beats(config, name)
+        columns = (8 * config.entry(name) // count,) * count
+        bits = () if apart else _bits_read(config, name, reads)
+        yield Placed(SCRATCHPADS, Memory(config.depth(name), columns, reads=reads, bits_read=bits))
+    if config.tables:
+        table = Memory(config.tables * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
+        yield Placed(SCRATCHPADS, table, config.block_out // TABLE_LANES)
+    port, word = 8 * config.port_bytes, instruction_bits(config)
+    engines = len(ring_of(config).engines)
+    yield Placed(QUEUES, fifo(config.command_queue, word + INDEX_BITS), engines)
+    yield Placed("LOAD", fifo(config.read_buffer_beats, port))
+    raw_beats = config.block_out * INT32_BYTES // config.port_bytes
+    yield Placed("STORE", fifo(BUFFER_VECTORS * raw_beats, port))
+    per_instruction = ceil_div(word, port)
+    slots = ceil_div(fetch_buffer_beats(config), per_instruction)
+    yield Placed("fetch", Memory(slots, (port,) * per_instruction, combinational=True))
+
+
+def fifo(depth: int, width: int) -> Memory:
+    """The memory of a FIFO: a deep one is read a cycle after its address."""
+    return Memory(depth, (width,), combinational=depth <= SHALLOW)
+
+
+@cache
+def _bits_read(config: Config, name: str, reads: int) -> tuple[frozenset[int], ...]:
+    """The bits that each port of INP or UOP reads; of others all are read.
+
+    INP's second port is the second row of the window, which sees a channel for each output. UOP's
+    second is VECTOR's, which takes no weights.
+    """
+    if name == "inp":
+        whole = frozenset(range(8 * config.inp_entry))
+        second = frozenset(range(8 * min(config.block_in, config.block_out)))
+        return (whole, second)[:reads]
+    if name != "uop":
+        return ()
+    fields = {f.name: range(bit, bit + width) for f, bit, width in Uop.layout(config)}
+    words = [8 * config.uop_entry * number for number in range(config.uops_per_word)]
+    return tuple(
+        frozenset(
+            word + bit
+            for word in words
+            for field, bits in fields.items()
+            if field != "wgt" or port == 0
+            for bit in bits
+        )
+        for port in range(reads)
+    )
+
+
+def dsps(config: Config) -> dict[str, int]:
+    """DSPs of each unit that has some: two products of GEMM share one."""
+    with_dsps = config.block_out - config.fabric_lanes
+    return {
+        "GEMM": with_dsps // 2 * config.block_in,
+        "ALU": ALU_DSPS * config.block_out,
+        "STORE": STORE_DSPS * config.port_bytes,
+    }
+
+
+def block_rams(config: Config, *, apart: bool = False) -> dict[str, float]:
+    """RAMB36 of each unit that has some, a RAMB18 being half of one; units are kept ``apart`` or
+    not."""
+    result: dict[str, float] = {}
+    for placed in memories(config, apart=apart):
+        if placed.rams.halves:
+            result[placed.unit] = result.get(placed.unit, 0.0) + placed.rams.halves / 2
+    return result
