@@ -17,27 +17,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from amaranth.back import rtlil
 from rich.console import Console
 from rich.table import Table
 
 from vdla.boards.flows.yosys import (
     LUT_RAMS,
     Flat,
-    Netlist,
     area,
     by_size,
-    script,
     total,
     unit_of,
     unshared,
 )
 from vdla.boards.parts import XC7Z020
-from vdla.hw.verilog import NAME, Top, run_yosys
+from vdla.explore.area.mapping import netlist
 from vdla.isa.config import Config, engine_options, load_config
 from vdla.isa.identity import OPTIONS
 
@@ -48,17 +43,6 @@ VALUES = {  # of options: 1 is on else
     "window_rows": 2,
     "reciprocal_units": 4,
 }
-
-
-def synthesize(config: Config, *, apart: bool) -> Netlist:
-    """The mapped netlist: yosys's JSON, modules by name."""
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        (work / f"{NAME}.il").write_text(rtlil.convert(Top(config), name=NAME, emit_src=False))
-        (work / f"{NAME}.ys").write_text(script("xc7", apart=apart))
-        run_yosys(["-q", "-s", f"{NAME}.ys"], work)
-        modules: Netlist = json.loads((work / f"{NAME}.json").read_text())["modules"]
-    return modules
 
 
 class Paths:
@@ -139,7 +123,7 @@ def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
     """Prints what each option costs, a row for each core."""
     rows = {}
     for name, each in with_options(config).items():
-        flat = Flat(synthesize(each, apart=apart))
+        flat = Flat(netlist(each, apart=apart))
         rows[name] = {**total(area(flat)), "depth": max(Paths(flat).longest().values())}
     if as_json:
         print(json.dumps(rows))
@@ -164,7 +148,7 @@ def main() -> None:
     if arguments.options:
         print_options(config, apart=not arguments.flat, as_json=arguments.json)
         return
-    flat = Flat(synthesize(config, apart=not arguments.flat))
+    flat = Flat(netlist(config, apart=not arguments.flat))
     units, paths = area(flat), Paths(flat)
     levels, bare = paths.longest(), paths.bare_multipliers()
     whole = total(units)

@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import onnx
-from area import synthesize
 from rich.console import Console
 from rich.table import Table
 
@@ -31,6 +30,7 @@ from vdla.compiler.graph.window import Window
 from vdla.compiler.models import networks
 from vdla.compiler.models.builder import Builder
 from vdla.compiler.models.quantizer import quantize_model
+from vdla.explore.area.mapping import netlist
 from vdla.isa.config import Config, load_config
 from vdla.lookup import model_file, random_inputs
 
@@ -107,7 +107,7 @@ def file_of(network: str, folder: Path) -> Path:
 
 def luts(config: Config) -> dict[str, int]:
     """LUTs of the core with each choice of options."""
-    netlists = {name: synthesize(config.override(OPTIONS[name]), apart=True) for name in OPTIONS}
+    netlists = {name: netlist(config.override(OPTIONS[name]), apart=True) for name in OPTIONS}
     return {name: round(total(area(Flat(each)))["lut"]) for name, each in netlists.items()}
 
 

@@ -1,0 +1,244 @@
+"""Fits explore's area model to cores that yosys maps for 7-series, and says how far it is off.
+
+    python benchmarks/area_fit.py [--measure MINUTES] [--json]
+
+Without ``--measure`` it fits ``explore/area/data/model.toml`` to ``measured.jsonl`` beside it, in
+a second, and prints errors over the configs that had no part in the fit. With it, it first maps
+more configs for so many minutes, one after the other, a line of ``measured.jsonl`` each. It goes on
+where it was stopped. A line has the digest of what was mapped and yosys's version; lines of other
+digests are used, too, and counted.
+
+Configs are drawn from ``CHOICES``, with a seed for each set (``SETS``): to fit, units are kept
+apart in small cores, and a few are mapped flat as well; those held out are mapped flat, as flows
+do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from vdla.boards.flows.yosys import Flat
+from vdla.explore.area import mapping
+from vdla.explore.area.fit import RESOURCES, Measured, fit
+from vdla.explore.area.model import MODEL, Area, Model, estimate_by
+from vdla.hw.gemm import Gemm
+from vdla.isa.config import Config, ConfigError, parse_config
+from vdla.support.files import write_bytes
+
+MEASURED = MODEL.with_name("measured.jsonl")
+KIB = 1024
+SMALL = ((4, 4), (8, 4), (4, 8), (8, 8), (16, 4), (4, 16), (16, 8), (32, 4))
+MIDDLE = ((4, 4), (8, 4), (4, 8), (8, 8), (8, 8), (16, 4), (4, 16), (16, 8))
+LARGE = (
+    *((4, 4), (8, 4), (4, 8), (8, 8), (8, 8), (16, 4), (16, 8), (16, 8), (8, 16), (8, 16)),
+    *((16, 16), (16, 16), (16, 16), (32, 8), (32, 16), (16, 32), (32, 32)),
+)
+CHOICES = {  # each is as likely as often as it stands here
+    "port_bytes": (4, 8, 8, 16),
+    "inp_bytes": [KIB * n for n in (4, 8, 16, 32, 64, 128)],
+    "wgt_bytes": [KIB * n for n in (4, 8, 16, 32, 64, 128, 256)],
+    "acc_bytes": [KIB * n for n in (4, 8, 16, 32, 64, 128, 256, 512)],
+    "uop_bytes": [KIB * n for n in (4, 8, 16, 32)],
+    "command_queue": (4, 8, 16, 16, 32, 64),
+    "token_queue": (4, 16, 64, 64, 256),
+    "burst_beats": (8, 16, 16, 32, 64),
+    "reads_in_flight": (4, 8, 16, 32, 32, 64),
+    "read_buffer_beats": (64, 128, 256, 256, 512),
+    "writes_in_flight": (4, 8, 16, 16, 32),
+    "table_bytes": [512 * n for n in (0, 0, 0, 1, 2, 4, 8)],
+    "forwarding": (0, 0, 1),
+    "window_taps": (0, 0, 2, 3, 4),
+    "window_rows": (1, 2),
+    "vector_engine": (0, 0, 1),
+    "reciprocal_units": (0, 0, 0, 1, 2, 4),
+    "fabric_lanes": (0, 0, 0, 2, 4, 8),
+}
+
+
+@dataclass(frozen=True)
+class Set:
+    """So many configs of some shapes, drawn with a seed: to fit, or ``held_out``."""
+
+    seed: int
+    count: int
+    shapes: Sequence[tuple[int, int]]
+    held_out: bool
+    flat: bool
+
+
+SETS = (
+    Set(1, 60, SMALL, held_out=False, flat=False),
+    Set(2, 4, LARGE, held_out=True, flat=True),
+    Set(3, 26, MIDDLE, held_out=True, flat=True),
+)
+ARRAYS = Set(4, 10, LARGE, held_out=False, flat=False)  # of which GEMM is mapped alone, to fit
+FLAT_TOO = (2, 5, 8)  # numbers of configs to fit that are mapped flat as well
+
+
+def configs(chosen: Set) -> Iterator[Config]:
+    """The configs of a set: legal ones, each another."""
+    rng = Random(chosen.seed)
+    while True:
+        block_in, block_out = rng.choice(chosen.shapes)
+        values = {name: rng.choice(options) for name, options in CHOICES.items()}
+        if not values["window_taps"]:
+            values["window_rows"] = 1
+        data = {"block_in": block_in, "block_out": block_out, **values}
+        try:
+            yield parse_config(data, "drawn", "drawn")
+        except ConfigError:
+            continue
+
+
+def plan() -> Iterator[tuple[Config, bool, bool]]:
+    """What to map, in the order in which it is worth most: config, flat, held out."""
+    fitted = list(islice(configs(SETS[0]), SETS[0].count))
+    apart = ((config, False, False) for config in fitted)
+    both = ((fitted[number - 1], True, False) for number in FLAT_TOO)
+    held = (
+        (config, True, True) for each in SETS[1:] for config in islice(configs(each), each.count)
+    )
+    pairs = chain.from_iterable(zip_longest(held, apart))
+    yield from (each for each in islice(pairs, 24) if each)
+    yield from both
+    yield from (each for each in pairs if each)
+
+
+def measure(config: Config, *, flat: bool, held_out: bool) -> dict[str, Any]:
+    """A line of ``measured.jsonl``: what a core takes, unit by unit, and its RAMs."""
+    begun = time.monotonic()
+    cells = Flat(mapping.netlist(config, apart=not flat))
+    return _line(config, mapping.units_of(cells), mapping.rams_of(cells), begun) | {
+        "held_out": held_out,
+        "flat": flat,
+    }
+
+
+def measure_gemm(config: Config) -> dict[str, Any]:
+    """A line of ``measured.jsonl`` about the multipliers alone, which take a small part of the
+    time."""
+    begun = time.monotonic()
+    cells = Flat(mapping.mapped(Gemm(config), config.name, apart=False))
+    (counts,) = mapping.units_of(cells).values()
+    return _line(config, {"GEMM": counts}, {}, begun) | {"held_out": False, "flat": False}
+
+
+def _line(
+    config: Config, units: Mapping[str, Any], rams: Mapping[str, Any], begun: float
+) -> dict[str, Any]:
+    hardware = config.to_dict()
+    del hardware["name"], hardware["memory"]
+    return {
+        "config": hardware,
+        "hardware": mapping.hardware_digest(),
+        "yosys": mapping.yosys_version(),
+        "units": units,
+        "rams": rams,
+        "seconds": round(time.monotonic() - begun),
+    }
+
+
+def read(path: Path = MEASURED) -> list[dict[str, Any]]:
+    """The lines measured so far."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def config_of(row: Mapping[str, Any]) -> Config:
+    """The config of a measured line."""
+    return parse_config({**row["config"], "memory": {}}, "drawn", str(MEASURED))
+
+
+def measure_more(minutes: float) -> None:
+    """Maps what the plan has next, until the minutes are over."""
+    end = time.monotonic() + 60 * minutes
+    rows = read()
+    done = {(config_of(row).hash, row["flat"]) for row in rows}
+    arrays = ((config, False, False) for config in islice(configs(ARRAYS), ARRAYS.count))
+    for kind, (config, flat, held_out) in chain(
+        (("GEMM", each) for each in arrays), (("core", each) for each in plan())
+    ):
+        if (config.hash, flat) in done:
+            continue
+        if time.monotonic() >= end:
+            return
+        rows.append(
+            measure_gemm(config)
+            if kind == "GEMM"
+            else measure(config, flat=flat, held_out=held_out)
+        )
+        write_bytes(MEASURED, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        print(
+            f"{len(rows)}: {kind} of {config.block_in} x {config.block_out}, "
+            f"{'flat' if flat else 'apart'}{', held out' if held_out else ''}: "
+            f"{rows[-1]['seconds']} s",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def to_toml(model: Model) -> str:
+    """The model's file."""
+    lines = ["# Generated by benchmarks/area_fit.py from measured.jsonl.", "[shared]"]
+    lines += [f"lut = {model.shared_luts}", f"ff = {model.shared_ffs}"]
+    for resource, units in zip(RESOURCES, (model.luts, model.ffs), strict=True):
+        for unit, coefficients in units.items():
+            lines += ["", f'[{resource}."{unit}"]']
+            lines += [f'"{name}" = {value}' for name, value in coefficients.items()]
+    return "\n".join(lines) + "\n"
+
+
+def errors(model: Model, measured: Sequence[Measured]) -> dict[str, list[float]]:
+    """Relative errors of LUTs and flip-flops, and differences of DSPs and RAMB36, by resource."""
+    result: dict[str, list[float]] = {name: [] for name in ("lut", "ff", "dsp", "bram")}
+    for m in measured:
+        area: Area = estimate_by(model, m.config)
+        for name, estimated in area.by_resource.items():
+            actual = m.total(name)
+            off = abs(estimated - actual)
+            result[name].append(off / actual if name in RESOURCES else off)
+    return result
+
+
+def main() -> None:
+    """Measures, fits, writes the model and prints its errors."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", type=float, default=0, metavar="MINUTES")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure_more(arguments.measure)
+    rows = read()
+    measured = [Measured.of(row, config_of(row)) for row in rows]
+    model = fit(measured)
+    write_bytes(MODEL, to_toml(model).encode())
+    held = [m for m in measured if m.held_out]
+    off = errors(model, held)
+    other = sum(row["hardware"] != mapping.hardware_digest() for row in rows)
+    if arguments.json:
+        print(json.dumps({"fitted": len(measured) - len(held), "held_out": off, "other": other}))
+        return
+    table = Table("", "mean error", "largest", title=f"{len(held)} configs held out")
+    for name in RESOURCES:
+        table.add_row(name, f"{sum(off[name]) / len(held):.1%}", f"{max(off[name]):.1%}")
+    Console(width=80).print(table)
+    exact = sum(d == b == 0 for d, b in zip(off["dsp"], off["bram"], strict=True))
+    print(f"DSPs and RAMB36 are exact in {exact} of {len(held)}")
+    print(
+        f"fitted to {len(measured) - len(held)} mappings; {other} of {len(rows)} of other sources"
+    )
+
+
+if __name__ == "__main__":
+    main()
