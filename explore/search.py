@@ -15,11 +15,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
 
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.explore.evaluate import (
     BOUND,
     EXACT,
@@ -85,7 +86,8 @@ class Exploration:
     """What a search has come to.
 
     ``evaluations`` are exact, or with tuned schedules where these are faster, by point; ``front``
-    are the points that no other one dominates, by the first objective.
+    are the points that no other one dominates, by the first objective. ``records`` are the tuned
+    schedules of those designs that have their cycles by them.
     """
 
     space: Space
@@ -94,6 +96,7 @@ class Exploration:
     baseline: Evaluation
     levels: Sequence[Level]
     seconds: float
+    records: Mapping[Point, Sequence[TileRecord]] = field(default_factory=dict)
     front: Sequence[Point] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -178,9 +181,14 @@ class Search:
             searcher.update(self._values())
         self.problem.check()
         base = self._baseline(baseline)
-        if tuner is not None:
-            self._tune(tuner, begun, base, searcher)
-        return self._result(base, searcher, begun)
+        result = self._result(base, searcher, begun)
+        if tuner is None:
+            return result
+        self._tune(tuner, result.front, begun)
+        result = self._result(base, searcher, begun)
+        tuned = [p for p in result.front if result.evaluations[p].level == TUNED]
+        records = {point: tuner.known(self.space.design(point)) for point in tuned}
+        return replace(result, records=records)
 
     def _searcher(self) -> Searcher:
         return make_searcher(self.options.searcher)(self.problem, self.options.seed)
@@ -222,9 +230,8 @@ class Search:
         ((_, outcomes),) = self.evaluations.exact([config])
         return self.evaluator.evaluation(config, EXACT, outcomes)
 
-    def _tune(self, tuner: Tuner, begun: float, base: Evaluation, searcher: Searcher) -> None:
+    def _tune(self, tuner: Tuner, points: Sequence[Point], begun: float) -> None:
         """Searches schedules for the designs of the front."""
-        points = self._result(base, searcher, begun).front
         for done, point in enumerate(points):
             if (point, TUNED) in self.log.lines:
                 continue

@@ -45,6 +45,11 @@ class Tuner:
         searcher = LEARNED if find_spec("xgboost") else "genetic"
         options = TuneOptions(self.trials, searcher, progress=self.progress)
         tune(tasks, self.log, options, self.pool)
-        own = {task.workload for task in tasks}
-        fresh = (record for record in self.log.records if record.key in own and record.fresh)
-        return list(best(fresh).values())
+        return self.known(config)
+
+    def known(self, config: Config) -> list[TileRecord]:
+        """The best record of every layer on a design that the log has one of; no search."""
+        machine = (config.hash, config.memory)
+        fresh = (record for record in self.log.records if record.fresh)
+        own = (r for r in fresh if (r.workload.config.hash, r.workload.config.memory) == machine)
+        return list(best(own).values())
