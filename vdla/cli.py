@@ -26,7 +26,7 @@ from vdla.arguments import (
     WithoutEncryption,
     spelled,
 )
-from vdla.designs import Evaluate, Explore
+from vdla.designs import Evaluate, Explore, ExploreOutput
 from vdla.options import (
     Compare,
     CompareOutput,
@@ -190,12 +190,13 @@ def evaluate(
 def explore(
     models: Annotated[list[str], typer.Argument(metavar="MODEL…")],
     options: Explore,
+    output: ExploreOutput,
     json: Json = False,
 ) -> None:
     """Search a space for the designs that no other one beats: cycles, area, and more."""
     from vdla.commands import explore
 
-    explore.explore(models, options, json)
+    explore.explore(models, options, output, json)
 
 
 @app.command()

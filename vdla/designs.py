@@ -93,3 +93,14 @@ class Explore(Sized):
     without_encryption: bool = fields.without_encryption()
     progress: Progress = quiet
     report: Report = silent
+
+
+@dataclass(frozen=True)
+class ExploreOutput:
+    """What ``vdla explore`` writes beside its table."""
+
+    export: int | None = option(
+        None, "--export", typed=int | None, metavar="N", min=1,
+        help="Write design N of the front: its config, its tuned schedules.",
+    )  # fmt: skip
+    out: Path = option(Path("out"), "--out", typed=Path, help="Folder for what is exported.")

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import vdla as package
+from vdla.isa.config import load_config
 
 SPACE = """
 base = "tiny"
@@ -69,6 +70,39 @@ def test_it_prints_a_table(vdla, space, logged):
     assert "designs of space mine that none beats in cycles, buffer_bytes" in text
     assert "2 designs simulated in" in text
     assert "acc_bytes=2048 block_out=4" in text
+
+
+def test_a_design_is_exported(vdla, space, logged, tmp_path):
+    out = tmp_path / "new" / "out"
+    done = explored(vdla, space, logged, "--export", 1, "--out", out)
+    assert done.code == 0, done.err
+    assert f"wrote {out / 'mine-1.toml'}\n" in done.err
+    assert f"see it: vdla compare digits -c {out / 'mine-1.toml'}\n" in done.err
+    assert [file.name for file in out.iterdir()] == ["mine-1.toml"]
+    config = load_config(out / "mine-1.toml")
+    assert (config.name, config.acc_bytes) == ("mine-1", 4096)
+    cycles = vdla("evaluate", "digits", "-c", out / "mine-1.toml", "--json").json["cycles"]
+    assert cycles == explored(vdla, space, logged, "--json").json["front"][0]["cycles"]
+
+
+@pytest.mark.long
+def test_tuned_schedules_are_exported(vdla, space, logged, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(logged.read_bytes())
+    command = ("--export", 1, "--out", tmp_path, "--json", "--trials", 3)
+    row = explored(vdla, space, log, *command).json["front"][0]
+    assert row["level"] == "tuned"
+    name, records = tmp_path / "mine-1.toml", tmp_path / "mine-1.jsonl"
+    done = vdla("evaluate", "digits", "-c", name, "--records", records, "--json")
+    assert done.json["cycles"] == row["cycles"]
+    assert row["cycles"] < vdla("evaluate", "digits", "-c", name, "--json").json["cycles"]
+
+
+def test_only_a_design_of_the_front_is_exported(vdla, space, logged, tmp_path):
+    done = explored(vdla, space, logged, "--export", 3, "--out", tmp_path)
+    text = "--export: expected a design of the front, from 1 to 2, found 3"
+    assert refused(done) == text
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_full_disk_is_a_line_and_loses_nothing(vdla, space, logged, tmp_path, monkeypatch):

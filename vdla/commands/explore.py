@@ -7,19 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import exploration
-from vdla.commands.output import check_folder, console, log, print_json, progress, table
-from vdla.designs import Explore
+from vdla.commands.output import (
+    check_folder,
+    check_output_folder,
+    console,
+    log,
+    print_json,
+    progress,
+    table,
+)
+from vdla.designs import Explore, ExploreOutput
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
+from vdla.explore.export import export
 from vdla.explore.search import Exploration
 
 
-def explore(models: Sequence[str], options: Explore, json: bool) -> None:
-    """Searches, and prints the front: as a table, or for programs."""
+def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json: bool) -> None:
+    """Searches, and prints the front: as a table, or for programs; exports a design of it."""
     if options.log is not None:
         check_folder(Path(options.log))
+    if output.export is not None:
+        check_output_folder(output.out)
     with progress() as update:
         options = replace(options, progress=update, report=log.print)
         result = exploration.explore_designs(models, options)
+    files = [] if output.export is None else export(result, output.export, output.out)
     if json:
         print_json(result.to_json())
     else:
@@ -29,6 +41,11 @@ def explore(models: Sequence[str], options: Explore, json: bool) -> None:
             if not count:
                 continue
             log.print(f"{level.name}: {count} of {level.seen} designs pruned: {reason}")
+    for file in files:
+        log.print(f"wrote {file}")
+    if files:
+        records = f" --records {files[1]}" if len(files) > 1 else ""
+        log.print(f"see it: vdla compare {models[0]} -c {files[0]}{records}")
 
 
 def _show(result: Exploration) -> None:
