@@ -104,3 +104,7 @@ class ExploreOutput:
         help="Write design N of the front: its config, its tuned schedules.",
     )  # fmt: skip
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for what is exported.")
+    page: Path | None = option(
+        None, "--report", typed=Path | None, metavar="OUT.html",
+        help="Write one page that opens offline.",
+    )  # fmt: skip

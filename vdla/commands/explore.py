@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import exploration
+from vdla.analysis.report import designs_page
 from vdla.commands.output import (
     check_folder,
     check_output_folder,
@@ -15,6 +16,7 @@ from vdla.commands.output import (
     print_json,
     progress,
     table,
+    write_text,
 )
 from vdla.designs import Explore, ExploreOutput
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
@@ -26,12 +28,16 @@ def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json
     """Searches, and prints the front: as a table, or for programs; exports a design of it."""
     if options.log is not None:
         check_folder(Path(options.log))
+    if output.page is not None:
+        check_folder(output.page)
     if output.export is not None:
         check_output_folder(output.out)
     with progress() as update:
         options = replace(options, progress=update, report=log.print)
         result = exploration.explore_designs(models, options)
     files = [] if output.export is None else export(result, output.export, output.out)
+    if output.page is not None:
+        write_text(output.page, designs_page(models, result))
     if json:
         print_json(result.to_json())
     else:
@@ -41,7 +47,7 @@ def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json
             if not count:
                 continue
             log.print(f"{level.name}: {count} of {level.seen} designs pruned: {reason}")
-    for file in files:
+    for file in (*files, *([output.page] if output.page else [])):
         log.print(f"wrote {file}")
     if files:
         records = f" --records {files[1]}" if len(files) > 1 else ""

@@ -1,6 +1,7 @@
-"""Pages of what was measured: a comparison of schedules, and where the cycles of a run went."""
+"""Pages of what was measured: schedules, where the cycles of a run went, a search for designs."""
 
+from vdla.analysis.report.designs_page import designs_page
 from vdla.analysis.report.page import report_page
 from vdla.analysis.report.run_page import run_page
 
-__all__ = ["report_page", "run_page"]
+__all__ = ["designs_page", "report_page", "run_page"]
