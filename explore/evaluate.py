@@ -7,7 +7,7 @@ whoever has the :class:`Evaluator` may do it: another process, another machine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from math import inf
@@ -15,14 +15,16 @@ from typing import Any, Protocol, Self
 
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
-from vdla.explore.networks import Networks, bound_cycles
+from vdla.explore.networks import Networks, Work, bound_cycles
 from vdla.isa.config import Config
+from vdla.sim.energy import PJ_PER_UJ, EnergyTable, energy
 
 BOUND, MODEL, EXACT, TUNED = "bound", "model", "exact", "tuned"  # levels, from the cheapest
 NO_PART = "none"
 AREA = "vdla.explore.area"
 AREA_OBJECTIVES = ("luts", "ffs", "dsps", "brams")
-OBJECTIVES = ("cycles", *AREA_OBJECTIVES, "multipliers", "buffer_bytes")
+ENERGY = "energy"
+OBJECTIVES = ("cycles", *AREA_OBJECTIVES, ENERGY, "multipliers", "buffer_bytes")
 
 
 class Area(Protocol):
@@ -71,21 +73,27 @@ def excess(config: Config, part: str) -> list[str]:
 @dataclass(frozen=True)
 class Outcome:
     """What became of one network: its cycles, infinite where ``refusal`` says why there are none,
-    and those of its ``layers``, where they are known."""
+    those of its ``layers``, where they are known, and its energy in µJ, where it was asked for."""
 
     cycles: float
     refusal: str = ""
     layers: Mapping[str, int] = field(default_factory=dict)
+    energy_uj: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """The outcome as a log has it."""
-        return {"cycles": number(self.cycles), "refusal": self.refusal, "layers": dict(self.layers)}
+        return {
+            "cycles": number(self.cycles),
+            "refusal": self.refusal,
+            "layers": dict(self.layers),
+            "energy_uj": number(self.energy_uj),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """The outcome of which ``to_json`` made ``value``."""
         cycles = inf if value["cycles"] is None else float(value["cycles"])
-        return cls(cycles, value["refusal"], value["layers"])
+        return cls(cycles, value["refusal"], value["layers"], value["energy_uj"])
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class Evaluation:
     ``level`` is how ``cycles``, by model, were found: by the bound, by the analytic model, or
     exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
     for a design that ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they
-    are known.
+    are known. ``energy_uj`` is the models' weighted energy by the table ``energy_table``.
     """
 
     config: Config
@@ -105,6 +113,8 @@ class Evaluation:
     area: Area | None = None
     reasons: tuple[str, ...] = ()
     layers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    energy_uj: float | None = None
+    energy_table: str | None = None
 
     @property
     def legal(self) -> bool:
@@ -119,6 +129,8 @@ class Evaluation:
             return self.total
         if name in AREA_OBJECTIVES:
             return inf if self.area is None else float(getattr(self.area, name))
+        if name == ENERGY:
+            return inf if self.energy_uj is None else self.energy_uj
         return float(multipliers(self.config) if name == "multipliers" else buffers(self.config))
 
     def vector(self, objectives: Sequence[str]) -> tuple[float, ...]:
@@ -138,6 +150,8 @@ class Evaluation:
                 for name, cycles in self.cycles.items()
             },
             **area,
+            "energy_uj": number(self.energy_uj),
+            "energy_table": self.energy_table,
             "multipliers": multipliers(self.config),
             "buffer_bytes": buffers(self.config),
         }
@@ -179,19 +193,34 @@ class Evaluator:
 
     ``models`` are the names of the networks that each model is made of, by its name; a model's
     cycles are the sum of theirs. ``weights`` are the models' shares of the total, 1 unless given.
+    ``table`` is what energy is estimated by, if it is.
     """
 
     networks: Networks
     models: Mapping[str, Sequence[str]]
     weights: Mapping[str, float] = field(default_factory=dict)
     part: str = NO_PART
+    table: EnergyTable | None = None
 
     def bound(self, config: Config) -> Evaluation:
         """What a design is worth at best: cycles that no schedule goes below; nothing is compiled.
         An exact evaluation may find further reasons against it."""
         work = self.networks.work(config)
-        outcomes = {n: Outcome(bound_cycles(w, config), w.refusal) for n, w in work.items()}
+        outcomes = {
+            name: Outcome(
+                bound_cycles(each, config), each.refusal, energy_uj=self._least_energy(each)
+            )
+            for name, each in work.items()
+        }
         return self.evaluation(config, BOUND, outcomes)
+
+    def _least_energy(self, work: Work) -> float | None:
+        """The energy of a network's multiply-adds and DRAM traffic alone, in µJ."""
+        if self.table is None:
+            return None
+        events = self.table.events
+        pj = work.macs * events["multiply_add"] + 8 * work.dram_bytes * events["dram_bit"]
+        return pj / PJ_PER_UJ
 
     def model(self, config: Config) -> Evaluation:
         """What a design is worth by the analytic model: nothing is compiled, but the schedules are
@@ -211,9 +240,16 @@ class Evaluator:
 
     def measure(self, config: Config, records: TileRecords | None = None) -> dict[str, Outcome]:
         """Each network compiled and simulated, by name."""
-        runs = self.networks.exact(config, records)
+        runs = self.networks.exact(config, records, counted=self.table is not None)
         return {
-            name: Outcome(inf if run.cycles is None else run.cycles, run.refusal, dict(run.layers))
+            name: Outcome(
+                inf if run.cycles is None else run.cycles,
+                run.refusal,
+                dict(run.layers),
+                None
+                if self.table is None or run.counts is None
+                else energy(run.counts, config, self.table).total_uj,
+            )
             for name, run in runs.items()
         }
 
@@ -227,7 +263,13 @@ class Evaluator:
                   self.models.items()}  # fmt: skip
         area = area_of(config)
         total = inf if reasons else total
-        return Evaluation(config, level, cycles, total, area, tuple(reasons), layers)
+        result = Evaluation(config, level, cycles, total, area, tuple(reasons), layers)
+        if self.table is None or level == MODEL or reasons:
+            return result
+        used = {m: sum(outcomes[n].energy_uj or 0.0 for n in own) for m, own in
+                self.models.items()}  # fmt: skip
+        energy_uj = sum(self.weights.get(model, 1.0) * uj for model, uj in used.items())
+        return replace(result, energy_uj=energy_uj, energy_table=self.table.name)
 
 
 def _layers(networks: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Evaluations on disk: one JSON object per line, appended and never changed.
 
-    {"schema": 1, "key": {"space": "1f…", "networks": "0d…", "sources": "5e…", "version": "0.1.0"},
+    {"schema": 1, "key": {"space": "1f…", "networks": "0d…", …, "version": "0.1.0"},
      "point": [0, 1, 2], "level": "exact", "networks": {"digits": {"cycles": 12669, …}}}
 
 Several searches may append to one log, on one machine or over a shared folder: a line is written
@@ -31,6 +31,7 @@ SCHEMA = 1
 TITLES = {
     "space": "another space",
     "networks": "other networks",
+    "energy": "another table of energy",
     "sources": "other sources of vdla",
     "version": "another version of vdla",
 }
@@ -39,17 +40,18 @@ TITLES = {
 @dataclass(frozen=True)
 class Key:
     """What an evaluation's figures follow from: digests of the space and of the networks' files,
-    digests of vdla's sources, its version."""
+    the table of energy, "" for none, a digest of vdla's sources, its version."""
 
     space: str
     networks: str
+    energy: str
     sources: str
     version: str
 
     @classmethod
-    def now(cls, space: str, networks: str) -> Self:
+    def now(cls, space: str, networks: str, energy: str = "") -> Self:
         """The key of what this vdla evaluates."""
-        return cls(space, networks, sources(), version("vdla"))
+        return cls(space, networks, energy, sources(), version("vdla"))
 
     def difference(self, other: Mapping[str, object]) -> str:
         """What a line's key says instead; "" where it is this one."""

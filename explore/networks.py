@@ -25,7 +25,9 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
 from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
-from vdla.sim.machine import Run, simulate
+from vdla.sim.counts import Counts, counts_of
+from vdla.sim.machine import Run, run_stream
+from vdla.sim.stream import Stream
 from vdla.support.errors import CheckError, UserError
 from vdla.support.files import digest
 from vdla.support.garbage import rare_collection
@@ -55,13 +57,15 @@ class NetworkRun:
 
     ``cycles`` are those of all its streams together; None where ``refusal`` says why there are
     none. ``layers`` shares them out: a layer has the cycles from the end of the layers before it in
-    its stream to its own end. ``runs`` are the simulated streams, without numbers.
+    its stream to its own end. ``runs`` are the simulated streams, without numbers; ``counts`` are
+    what they do, where they were counted.
     """
 
     cycles: int | None
     layers: Mapping[str, int] = field(default_factory=dict)
     refusal: str = ""
     runs: tuple[Run, ...] = ()
+    counts: Counts | None = None
 
 
 class Networks:
@@ -157,7 +161,9 @@ class Networks:
         """
         return {name: bound_cycles(work, config) for name, work in self.work(config).items()}
 
-    def exact(self, config: Config, records: TileRecords | None = None) -> dict[str, NetworkRun]:
+    def exact(
+        self, config: Config, records: TileRecords | None = None, *, counted: bool = False
+    ) -> dict[str, NetworkRun]:
         """Each network compiled and its streams simulated, by name.
 
         The cycles are those that ``vdla run --device sim`` counts.
@@ -165,17 +171,20 @@ class Networks:
         Args:
             config: the design.
             records: tuned schedules; without them all are the analytic model's.
+            counted: whether what the streams do is counted, too, as energy asks for.
         """
         options = self._options(records)
-        return {name: self._exact(name, config, options) for name in self.graphs}
+        return {name: self._exact(name, config, options, counted) for name in self.graphs}
 
-    def _exact(self, name: str, config: Config, options: Options) -> NetworkRun:
+    def _exact(self, name: str, config: Config, options: Options, counted: bool) -> NetworkRun:
         try:
             with rare_collection():
                 linked = link_graph(self.graphs[name], config, options)
             rows = report(linked.network.graph, linked.network.placements)
             refusal = self._refusal(name, rows)
-            return NetworkRun(None, refusal=refusal) if refusal else _simulated(linked, config)
+            if refusal:
+                return NetworkRun(None, refusal=refusal)
+            return _simulated(linked, config, counted)
         except (*NO_KERNEL, UserError, CheckError) as error:
             return NetworkRun(None, refusal=_line(error))
 
@@ -189,17 +198,20 @@ def bound_cycles(work: Work, config: Config) -> float:
     return max(work.macs / config.macs_per_cycle, moving)
 
 
-def _simulated(linked: LinkedNetwork, config: Config) -> NetworkRun:
+def _simulated(linked: LinkedNetwork, config: Config, counted: bool) -> NetworkRun:
     """The streams of a network, one after another. Of DRAM, cycles depend on micro-ops alone."""
     dram = np.zeros(linked.dram_bytes, np.uint8)
     for address, uops in linked.uops.items():
         dram[address : address + uops.size] = uops
-    runs, layers = [], dict[str, int]()
+    runs, layers, counts = [], dict[str, int](), Counts()
     for name, program in linked.programs.items():
-        run = simulate(config, program.instructions, dram, program.base, numerics=False)
+        stream = Stream.of(config, program.instructions, program.base)
+        run = run_stream(stream, dram, numerics=False)
         runs.append(run)
         _share(run, linked.linked[name].layers, layers)
-    return NetworkRun(sum(run.cycles for run in runs), layers, runs=tuple(runs))
+        counts += counts_of(stream, dram) if counted else Counts()
+    cycles = sum(run.cycles for run in runs)
+    return NetworkRun(cycles, layers, runs=tuple(runs), counts=counts if counted else None)
 
 
 def _share(run: Run, owners: Sequence[str], layers: dict[str, int]) -> None:

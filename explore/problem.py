@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from vdla.explore.errors import ExploreError
 from vdla.explore.evaluate import MODEL, Evaluation
@@ -51,7 +52,8 @@ class DesignProblem:
         configs = [self.space.design(point) for point in new]
         for position, outcomes in self.evaluations.estimates(configs):
             result = self.evaluations.evaluator.evaluation(configs[position], MODEL, outcomes)
-            self.estimated[new[position]] = result
+            energy_uj = self.bounds[new[position]].energy_uj  # the model has none
+            self.estimated[new[position]] = replace(result, energy_uj=energy_uj)
         return [self.estimated[point].vector(self.objectives) for point in points]
 
     def check(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -12,9 +13,19 @@ from vdla.compiler.models import model_path
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED
 from vdla.explore import evaluate
 from vdla.explore.errors import ExploreError
-from vdla.explore.evaluate import BOUND, EXACT, MODEL, TUNED, Evaluator, check_objectives, number
+from vdla.explore.evaluate import (
+    BOUND,
+    EXACT,
+    MODEL,
+    TUNED,
+    Evaluator,
+    Outcome,
+    check_objectives,
+    number,
+)
 from vdla.explore.networks import Networks
 from vdla.isa.config import load_config
+from vdla.sim.energy import load_table
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +86,21 @@ def test_objectives_are_numbers_of_the_design(evaluator):
     assert json.loads(json.dumps(result.to_json()))["multipliers"] == 16
 
 
+def test_energy_is_that_of_run_and_not_below_its_bound(vdla, evaluator):
+    config = load_config("tiny")
+    judge = replace(evaluator, table=load_table("aladdin-45nm"))
+    result, bound = judge.exact(config), judge.bound(config)
+    run = vdla("run", "digits", "-c", "tiny", "--records", "none", "--images", 1, "--json",
+               "--energy", "aladdin-45nm").json  # fmt: skip
+    assert result.energy_uj == pytest.approx(1.5 * run["energy_uj"])
+    assert 0 < bound.energy_uj < result.energy_uj
+    assert result.energy_table == run["energy_table"] == "aladdin-45nm"
+    assert result.vector(["energy"]) == (result.energy_uj,)
+    assert evaluator.exact(config).vector(["energy"]) == (inf,)
+    outcome = judge.measure(config)["a"]
+    assert Outcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
+
+
 def test_evaluators_go_to_other_processes(evaluator):
     config = load_config("tiny")
     assert pickle.loads(pickle.dumps(evaluator)).bound(config) == evaluator.bound(config)
@@ -100,7 +126,7 @@ def test_without_a_model_of_areas_there_is_no_part(evaluator, monkeypatch):
     assert evaluate.area_of(config) is None
     with pytest.raises(ExploreError, match="--part xc7z020: expected none without a model of"):
         evaluate.excess(config, "xc7z020")
-    with pytest.raises(ExploreError, match="expected some of cycles, multipliers, buffer_bytes"):
+    with pytest.raises(ExploreError, match="expected some of cycles, energy, multipliers, "):
         check_objectives(["luts"])
 
 

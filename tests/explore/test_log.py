@@ -11,7 +11,7 @@ import pytest
 from vdla.explore.errors import ExploreError
 from vdla.explore.log import EvaluationLog, Key, Line
 
-KEY = Key("space", "networks", "sources", "0.1.0")
+KEY = Key("space", "networks", "table", "sources", "0.1.0")
 RUN = {"cycles": 7, "refusal": "", "layers": {"conv1": 7}}
 
 
@@ -73,6 +73,7 @@ def test_what_a_kill_cut_off_is_removed(path):
     [
         (replace(KEY, space="mine"), "another space (space, not mine)"),
         (replace(KEY, networks="mine"), "other networks (networks, not mine)"),
+        (replace(KEY, energy="mine"), "another table of energy (table, not mine)"),
         (replace(KEY, sources="mine"), "other sources of vdla (sources, not mine)"),
         (replace(KEY, version="mine"), "another version of vdla (0.1.0, not mine)"),
     ],
