@@ -33,6 +33,7 @@ class Evaluate(Sized):
     settings: Sequence[str] = fields.settings()
     part: str = fields.part()
     weights: Mapping[str, float] | None = fields.weights()
+    energy: str | None = fields.energy()
     level: str = option("exact", "--level", typed=str, help="exact; model or bound, at once.")
     records: str | Path | TileRecords = option(
         "none", "--records", typed=str, metavar="F|none", help="Tuned schedules."
@@ -48,7 +49,8 @@ class Explore(Sized):
     compiled and simulated, those in the ``log`` included, which is made or gone on with; ``time``
     the seconds after which no more are begun. ``trials`` are candidates per distinct layer when
     the schedules of the front are tuned; 0 leaves these to the analytic model. ``baseline`` is the
-    config to compare with. With a ``farm``, its workers evaluate.
+    config to compare with. ``energy`` names the table by which energy is estimated. With a
+    ``farm``, its workers evaluate.
     """
 
     space: str | Path = option(
@@ -57,8 +59,8 @@ class Explore(Sized):
     part: str = fields.part()
     objectives: Sequence[str] = option(
         ("cycles", "luts"), "--objectives", typed=str, shown="cycles,luts", read=fields.texts,
-        help="What is minimized, one to three: cycles, luts, ffs, dsps, brams, multipliers, "
-        "buffer_bytes.",
+        help="What is minimized, one to three: cycles, luts, ffs, dsps, brams, energy, "
+        "multipliers, buffer_bytes.",
     )  # fmt: skip
     budget: int = option(100, "--budget", typed=int, min=1, help="Designs that are simulated.")
     time: float | None = option(
@@ -80,6 +82,7 @@ class Explore(Sized):
         help="Schedules per distinct layer of the front's designs; 0: the analytic model's.",
     )  # fmt: skip
     weights: Mapping[str, float] | None = fields.weights()
+    energy: str | None = fields.energy()
     baseline: str | Path | Config = option(
         "paper", "--baseline", typed=str, metavar="CONFIG", help="The config to compare with."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.designs import Evaluate, Explore
 from vdla.explore import jobs
-from vdla.explore.evaluate import BOUND, EXACT, MODEL, Evaluation, Evaluator
+from vdla.explore.evaluate import BOUND, ENERGY, EXACT, MODEL, Evaluation, Evaluator
 from vdla.explore.jobs import Evaluations
 from vdla.explore.log import EvaluationLog, Key
 from vdla.explore.networks import Networks
@@ -23,9 +24,10 @@ from vdla.explore.space import load_space
 from vdla.explore.tuned import Tuner
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
-from vdla.lookup import model_files, resolve, tuned_tiles
+from vdla.lookup import energy_table, model_files, resolve, tuned_tiles
 from vdla.pools import farm_pool
 from vdla.spelling import UsageError, require, takes
+from vdla.support.files import digest
 
 Models = str | Path | Sequence[str | Path]
 
@@ -52,6 +54,7 @@ def designs(models: Models, options: Evaluate) -> Callable[[Sequence[str]], Eval
         raise UsageError(f"--level: expected exact, model or bound, found {options.level}")
     base, records = resolve(options.config, options.settings), tuned_tiles(options.records)
     judge = evaluator(models, options.weights, options.part, options.shapes)
+    judge = replace(judge, table=energy_table(options.energy))
 
     def result(settings: Sequence[str]) -> Evaluation:
         config = base.override(settings)
@@ -113,11 +116,16 @@ def explore_designs(models: Models, options: Explore) -> Exploration:
         progress=options.progress,
     )
     how.check()
+    table = energy_table(options.energy)
+    if table is None and ENERGY in how.objectives:
+        raise UsageError("--objectives: expected --energy TABLE for energy, found none")
     judge = evaluator(models, options.weights, options.part, options.shapes)
+    judge = replace(judge, table=table)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         log = folder / "log" if options.log is None else Path(options.log)
-        key = Key.now(space.digest, judge.networks.digest)
+        known = digest([], also=repr(table), digits=12) if table else ""
+        key = Key.now(space.digest, judge.networks.digest, known)
         lines = stack.enter_context(EvaluationLog(log, key))
         pool = stack.enter_context(_pool(options))
         tuner = None

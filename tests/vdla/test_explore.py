@@ -72,6 +72,19 @@ def test_it_prints_a_table(vdla, space, logged):
     assert "acc_bytes=2048 block_out=4" in text
 
 
+def test_energy_is_an_objective(vdla, space, tmp_path):
+    command = ("explore", "digits", "--space", space, "--objectives", "cycles,energy")
+    more = ("--energy", "horowitz-45nm", "--trials", 0, "--baseline", "tiny", "--workers", 1)
+    done = vdla(*command, *more, "--json", "--resume", tmp_path / "log")
+    assert done.code == 0, done.err
+    row = done.json["front"][0]
+    settings = (*row["settings"], "-c", "tiny", "--energy", "horowitz-45nm", "--json")
+    assert row["energy_uj"] == vdla("evaluate", "digits", *settings).json["energy_uj"]
+    assert row["energy_table"] == done.json["baseline"]["energy_table"] == "horowitz-45nm"
+    line = refused(explored(vdla, space, tmp_path / "log"))
+    assert "found those of another table of energy (" in line
+
+
 def test_a_design_is_exported(vdla, space, logged, tmp_path):
     out = tmp_path / "new" / "out"
     done = explored(vdla, space, logged, "--export", 1, "--out", out)
@@ -134,6 +147,8 @@ def test_a_log_of_other_networks_is_refused(vdla, space, logged):
     ("words", "text"),
     [
         ("--objectives speed", "--objectives: expected some of cycles, "),
+        ("--objectives energy", "--objectives: expected --energy TABLE for energy, found none"),
+        ("--energy x", "energy table x: expected "),
         ("--space huge", "space huge: expected a .toml file or one of default, small, found "),
         ("--searcher best", "--searcher: expected one of guided, nsga2, random, bound"),
         ("--baseline nosuch", "config nosuch: expected a .toml file or one of "),

@@ -19,7 +19,7 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.designs import Explore, ExploreOutput
-from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
+from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, Evaluation, number
 from vdla.explore.export import export
 from vdla.explore.search import Exploration
 
@@ -57,6 +57,8 @@ def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json
 def _show(result: Exploration) -> None:
     """The front by its first objective, below the baseline."""
     shown = [name for name in AREA_OBJECTIVES if result.baseline.area is not None]
+    if result.baseline.energy_table is not None:
+        shown.append(ENERGY)
     names = list(dict.fromkeys(("cycles", *result.objectives, *shown)))
     rows = [(result.baseline.config.name, *_numbers(result.baseline, names), "")]
     for place, point in enumerate(result.front, start=1):
@@ -67,9 +69,11 @@ def _show(result: Exploration) -> None:
         f"designs of space {result.space.name} that none beats in {', '.join(result.objectives)}"
     )
     table(title, ["design", *names, "settings"], rows)
+    if table_name := result.baseline.energy_table:
+        console.print(f"energy in µJ by {table_name}")
     console.print(f"{len(result.evaluations)} designs simulated in {result.seconds:.0f} s")
 
 
 def _numbers(each: Evaluation, names: Sequence[str]) -> list[str]:
     values = (number(each.objective(name)) for name in names)
-    return ["–" if value is None else f"{value:,}" for value in values]
+    return ["–" if value is None else f"{value:,.7g}" for value in values]

@@ -4,7 +4,7 @@ const report = readJson("data");
 const { designs, baseline, metrics, parameters } = report;
 let chosen = designs[0];
 
-const title = (name) => name.replaceAll("_", " ");
+const title = (name) => (name === "energy" ? `energy in µJ by ${report.energy}` : name.replaceAll("_", " "));
 const shown = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en-US"));
 const signed = (factor) => `${factor >= 1 ? "+" : "−"}${(100 * Math.abs(factor - 1)).toFixed(1)} %`;
 const settings = (design) =>

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from math import isfinite
 
 from vdla.analysis.report.page import asset, embed, fill
-from vdla.explore.evaluate import AREA_OBJECTIVES, OBJECTIVES, Evaluation, number
+from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, OBJECTIVES, Evaluation, number
 from vdla.explore.search import Exploration
 from vdla.explore.sensitivity import sensitivity
 from vdla.explore.space import Point
@@ -39,7 +39,9 @@ def designs_page(models: Sequence[str], result: Exploration) -> str:
 
 def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, object]:
     known = result.baseline.area is not None
-    names = [name for name in OBJECTIVES if known or name not in AREA_OBJECTIVES]
+    unknown = () if known else AREA_OBJECTIVES
+    unknown = unknown if result.baseline.energy_table else (*unknown, ENERGY)
+    names = [name for name in OBJECTIVES if name not in unknown]
     chosen = [*result.objectives, *(name for name in names if name not in result.objectives)]
     legal = [p for p, e in result.evaluations.items() if isfinite(e.total)]
     front = {point: place for place, point in enumerate(result.front, start=1)}
@@ -47,6 +49,7 @@ def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, o
     return {
         "title": title,
         "version": version("vdla"),
+        "energy": result.baseline.energy_table,
         "seconds": round(result.seconds),
         "objectives": list(result.objectives),
         "metrics": chosen,
