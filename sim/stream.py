@@ -39,6 +39,7 @@ def column(cls: type[Instruction], name: str) -> int:
 
 
 COLUMNS = max(len(cls.fields) for cls in INSTRUCTIONS)
+_ZEROS = (0,) * COLUMNS
 NO_ENGINE = -1  # of FINISH and of unknown opcodes
 # Columns of the token flags, by sides: every class has them in the same places.
 POPS, PUSHES = (tuple(column(Instruction, f"{v}_{s}") for s in SIDES) for v in ("pop", "push"))
@@ -73,10 +74,9 @@ class Stream:
     @classmethod
     def of(cls, config: Config, instructions: Sequence[Instruction], base: int = 0) -> Stream:
         """Lays a program out in rows."""
-        rows = np.zeros((len(instructions), COLUMNS), np.int64)
-        for row, each in zip(rows, instructions, strict=True):
-            values = list(each.__dict__.values())
-            row[: len(values)] = values
+        fields = [each.__dict__ for each in instructions]
+        values = [[*own.values(), *_ZEROS[len(own) :]] for own in fields]
+        rows = np.array(values, np.int64).reshape(-1, COLUMNS)
         return cls(config, instructions, rows, base)
 
     @classmethod

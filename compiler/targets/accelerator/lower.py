@@ -197,10 +197,11 @@ class Linker:
 
     def _end(self, addresses: Mapping[str, int]) -> int:
         """One past the last byte of DRAM that an instruction touches."""
-        accesses = (a for part in self.parts for op in part.ops for a in op.accesses)
-        return max(
-            (addresses[a.space] + a.end for a in accesses if a.space not in SCRATCHPADS), default=0
-        )
+        ends: dict[str, int] = {}
+        for access in (a for part in self.parts for op in part.ops for a in op.accesses):
+            if access.space not in SCRATCHPADS:
+                ends[access.space] = max(ends.get(access.space, 0), access.end)
+        return max((addresses[space] + end for space, end in ends.items()), default=0)
 
     def link(
         self, addresses: Mapping[str, int], dram_bytes: int, *, alone: Collection[Engine] = ()

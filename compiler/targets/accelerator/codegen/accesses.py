@@ -51,7 +51,9 @@ class Accesses(NamedTuple):
         known = [access for op in ops for access in op.accesses]
         loops, extent, step = loops_of(known)
         on_chip = np.array([access.space in firsts for access in known], np.bool_)
-        base = [firsts[a.space] if a.space in firsts else addresses[a.space] for a in known]
+        spaces = dict.fromkeys(access.space for access in known)
+        bases = {name: firsts[name] if name in firsts else addresses[name] for name in spaces}
+        base = [bases[access.space] for access in known]
         start = np.array([access.start for access in known], np.int64) + np.array(base, np.int64)
         unit = config.port_bytes
         start[~on_chip] = start[~on_chip] // unit + dram

@@ -115,6 +115,7 @@ class _Generator:
     def __init__(self, bases: Bases, config: Config) -> None:
         self.first, self.bases, self.config = bases, dict(bases), config
         self.reached: Counter[Buffer] = Counter()  # how often each buffer's Alloc was reached
+        self.sizes: dict[Buffer, int] = {}  # of one copy
         self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
         self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
         self.sites: dict[tuple[int, int], Site] = {}  # per leaf and loops unrolled
@@ -188,9 +189,10 @@ class _Generator:
     def _next_copy(self, buffer: Buffer) -> None:
         """Moves a buffer to its next copy; they take turns, one each time the Alloc is reached."""
         copy = self.reached[buffer] % buffer.copies
-        in_dram = buffer not in self.first
-        size = buffer.size if in_dram else entries(buffer, self.config)
-        self.bases[buffer] = self.first.get(buffer, 0) + copy * size
+        if buffer not in self.sizes:
+            in_dram = buffer not in self.first
+            self.sizes[buffer] = buffer.size if in_dram else entries(buffer, self.config)
+        self.bases[buffer] = self.first.get(buffer, 0) + copy * self.sizes[buffer]
         self.reached[buffer] += 1
 
     def _leaf(self, stmt: Stmt) -> Leaf | None:

@@ -170,7 +170,10 @@ def _bounded(selected: Selected, config: Config) -> Selected:
 
 
 def _value(form: AffineExpr, env: Env) -> int:
-    return form.constant + sum(step * env[var] for var, step in form.terms.items())
+    value = form.constant
+    for var, step in form.terms.items():
+        value += step * env[var]
+    return value
 
 
 def _space(buffer: Buffer) -> str:

@@ -59,8 +59,9 @@ def insert_tokens(
     pops, pushes = place_tokens(engines, touched, config, alone)
     result = [_addressed(op, addresses) for op in ops]
     for verb, flags in (("pop", pops), ("push", pushes)):
+        names = [f"{verb}_{side}" for side in SIDES]
         for place, side in np.argwhere(flags).tolist():
-            setattr(result[place], f"{verb}_{SIDES[side]}", 1)
+            result[place].__dict__[names[side]] = 1
     return result
 
 
