@@ -1,4 +1,4 @@
-"""Area of cores: estimated in less than a millisecond, or mapped by yosys in minutes."""
+"""Area of cores: estimated in a millisecond, or mapped by yosys in minutes."""
 
 from vdla.explore.area.mapping import map_config
 from vdla.explore.area.model import Area, Counts, estimate, fits

@@ -57,7 +57,7 @@ class Model:
 
 
 def estimate(config: Config) -> Area:
-    """A core's area on a 7-series device as yosys maps it flat, in less than a millisecond.
+    """A core's area on a 7-series device as yosys maps it flat, in a millisecond.
 
     DSPs and RAMB36 are exact; ``benchmarks/area_fit.py`` prints how far LUTs and flip-flops are
     off.

@@ -124,32 +124,55 @@ def _cheapest(memory: Memory, kind: Kind) -> tuple[float, Rams]:
     """The least cost of a memory of a kind of RAM, and the RAMs."""
     apart = memory.reads - (memory.shared if kind.shares else 0)
     copies = max(ceil_div(apart, kind.reads), 1)
-    options = []
+    best: tuple[float, int, int] | None = None  # cost, width, rows
     for width, depth in _shapes(kind):
-        bits = _row_bits(memory, min(BYTE, width) if kind.is_block else width)
         rows = ceil_div(memory.depth, depth)
-        count = ceil_div(rows * bits, width)
-        chosen = (rows - 1) * memory.width * memory.reads
-        decoded = rows * len(memory.columns) if rows > 1 else 0
+        count = ceil_div(rows * _row_bits(memory, _byte(kind, width)), width)
+        chosen, decoded = _choice(memory, rows)
         cost: float = kind.fixed * count * copies
         cost += (kind.cost - kind.fixed) * rows * memory.width / width * copies
         cost += CHOSEN_BIT * (chosen + decoded) + READ_PORT * apart
-        used = count * copies
-        if kind.is_block:
-            shape = width, rows, count
-            used -= sum(_unread(memory, bits, shape) for bits in memory.bits_read[:copies])
-        options.append((cost, _rams(memory, kind, used, (chosen, decoded))))
-    return min(options, key=lambda option: option[0])
+        if best is None or cost < best[0]:
+            best = cost, width, rows
+    assert best is not None
+    return best[0], _rams(memory, kind, best[1:], copies)
 
 
-def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int, int]) -> int:
-    """RAMs of a copy none of whose bits is read; ``shape``: their width, the rows, and how many."""
-    width, rows, count = shape
-    places = _places(memory, min(BYTE, width))
-    row_bits = _row_bits(memory, min(BYTE, width))
+def _choice(memory: Memory, rows: int) -> tuple[int, int]:
+    """Bits that reads choose, and write enables that are decoded, where rows of RAMs lie behind
+    each other."""
+    if rows == 1:
+        return 0, 0
+    return (rows - 1) * memory.width * memory.reads, rows * len(memory.columns)
+
+
+def _rams(memory: Memory, kind: Kind, shape: tuple[int, int], copies: int) -> Rams:
+    """The RAMs of a kind, of a width and in so many rows. Those of one bit are there for the bits
+    that are used alone."""
+    width, rows = shape
+    count = ceil_div(rows * _row_bits(memory, _byte(kind, width)), width)
+    if kind.is_block:
+        unread = sum(_unread(memory, bits, shape, count) for bits in memory.bits_read[:copies])
+        return Rams(HALVES[kind.primitive] * (count * copies - unread), 0, *_choice(memory, rows))
+    luts = LUT_RAM_LUTS[kind.primitive]
+    if kind.primitive.endswith("X1D"):
+        return Rams(0, luts * rows * memory.width * memory.reads, *_choice(memory, rows))
+    return Rams(0, luts * count * copies, *_choice(memory, rows))
+
+
+def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int], count: int) -> int:
+    """RAMs of a copy, of ``count``, none of whose bits is read."""
+    width, rows = shape
+    byte = min(BYTE, width)
+    places, row_bits = _places(memory, byte), _row_bits(memory, byte)
     return count - len(
         {(row * row_bits + places[bit]) // width for row in range(rows) for bit in read}
     )
+
+
+def _byte(kind: Kind, width: int) -> int:
+    """Bits of a RAM that are written together."""
+    return min(BYTE, width) if kind.is_block else width
 
 
 def _places(memory: Memory, byte: int) -> list[int]:
@@ -160,16 +183,6 @@ def _places(memory: Memory, byte: int) -> list[int]:
         places += range(at, at + column)
         at += ceil_div(column, byte) * byte
     return places
-
-
-def _rams(memory: Memory, kind: Kind, count: int, choice: tuple[int, int]) -> Rams:
-    """So many RAMs of a kind. Those of one bit are there for the bits that are used alone."""
-    if kind.is_block:
-        return Rams(HALVES[kind.primitive] * count, 0, *choice)
-    luts = LUT_RAM_LUTS[kind.primitive]
-    if kind.primitive.endswith("X1D"):
-        count = ceil_div(memory.depth, 1 << kind.address_bits) * memory.width * memory.reads
-    return Rams(0, luts * count, *choice)
 
 
 def _shapes(kind: Kind) -> Iterator[tuple[int, int]]:

@@ -6,8 +6,8 @@ Both are what ``hw/`` describes, unit by unit, so DSPs and block RAMs are exact.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from vdla.explore.area.rams import Memory, Rams, rams_of
 from vdla.hw.fifo import SHALLOW
@@ -18,10 +18,11 @@ from vdla.isa.config import INT32_BYTES, RESULT_BYTES, TABLE_RESULTS, Config
 from vdla.isa.encoding import fetch_buffer_beats
 from vdla.isa.instructions import Uop
 from vdla.isa.registers import INDEX_BITS
-from vdla.isa.ring import ring_of
+from vdla.isa.ring import Engine, ring_of
 from vdla.support.numbers import ceil_div
 
 SCRATCHPADS, QUEUES = "scratchpads", "queues, tokens"  # units, as boards/flows/yosys.py calls them
+CONFIGS = 64  # whose memories are kept at hand
 ALU_DSPS, STORE_DSPS = 3, 2  # of a lane
 
 
@@ -33,18 +34,23 @@ class Placed:
     memory: Memory
     count: int = 1
 
-    @property
+    @cached_property
     def rams(self) -> Rams:
         """The RAMs of all of them."""
         one, n = rams_of(self.memory), self.count
         return Rams(n * one.halves, n * one.luts, n * one.chosen, n * one.decoded)
 
 
-def memories(config: Config, *, apart: bool = False) -> Iterator[Placed]:
+@lru_cache(maxsize=CONFIGS)
+def memories(config: Config, *, apart: bool = False) -> tuple[Placed, ...]:
     """The memories of a core whose size follows from the config.
 
     Where units aren't kept ``apart``, RAMs are left out none of whose bits any unit reads.
     """
+    return tuple(_memories(config, apart=apart))
+
+
+def _memories(config: Config, *, apart: bool) -> Iterator[Placed]:
     scratchpad_reads = {
         "inp": config.window_rows,
         "wgt": 1,
@@ -60,8 +66,11 @@ def memories(config: Config, *, apart: bool = False) -> Iterator[Placed]:
         table = Memory(config.tables * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
         yield Placed(SCRATCHPADS, table, config.block_out // TABLE_LANES)
     port, word = 8 * config.port_bytes, instruction_bits(config)
-    engines = len(ring_of(config).engines)
-    yield Placed(QUEUES, fifo(config.command_queue, word + INDEX_BITS), engines)
+    for engine in ring_of(config).engines:
+        queue = fifo(config.command_queue, word + INDEX_BITS)
+        if not apart and not queue.combinational:
+            queue = replace(queue, bits_read=(_command_bits(config, engine),))
+        yield Placed(QUEUES, queue)
     yield Placed("LOAD", fifo(config.read_buffer_beats, port))
     raw_beats = config.block_out * INT32_BYTES // config.port_bytes
     yield Placed("STORE", fifo(BUFFER_VECTORS * raw_beats, port))
@@ -75,7 +84,17 @@ def fifo(depth: int, width: int) -> Memory:
     return Memory(depth, (width,), combinational=depth <= SHALLOW)
 
 
-@cache
+@lru_cache(maxsize=CONFIGS)
+def _command_bits(config: Config, engine: Engine) -> frozenset[int]:
+    """The bits that an engine reads of what waits in front of it: its longest instruction, and the
+    index behind the word."""
+    executor = ring_of(config).executor
+    longest = max(cls.bits(config) for cls, by in executor.items() if by == engine)
+    word = instruction_bits(config)
+    return frozenset(range(longest)) | frozenset(range(word, word + INDEX_BITS))
+
+
+@lru_cache(maxsize=CONFIGS)
 def _bits_read(config: Config, name: str, reads: int) -> tuple[frozenset[int], ...]:
     """The bits that each port of INP or UOP reads; of others all are read.
 

@@ -9,10 +9,11 @@ import pytest
 from amaranth.back import rtlil
 
 from vdla.explore.area.rams import Memory, Rams, rams_of
-from vdla.explore.area.structure import fifo
+from vdla.explore.area.structure import block_rams, fifo
 from vdla.hw.fifo import Fifo
 from vdla.hw.scratchpad import Scratchpad
-from vdla.hw.verilog import run_yosys
+from vdla.hw.verilog import Top, run_yosys
+from vdla.isa.config import load_config
 
 HALVES = {"RAMB18E1": 1, "RAMB36E1": 2}
 LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM64X1D": 2, "RAM128X1D": 4}
@@ -92,3 +93,33 @@ def test_scratchpads_as_yosys_maps_them(tmp_path, depth, width, columns, reads):
 def test_fifos_as_yosys_maps_them(tmp_path, depth, width):
     expected = rams_of(fifo(depth, width))
     assert by_yosys(Fifo(width, depth), tmp_path) == (expected.halves, expected.luts)
+
+
+def core_by_yosys(config, tmp_path):
+    """RAMB36 of a core whose units aren't kept apart, once RAMs that nobody reads are gone."""
+    (tmp_path / "vdla.il").write_text(rtlil.convert(Top(config), name="vdla", emit_src=False))
+    script = (
+        "read_rtlil vdla.il; setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:CLK_ENABLE=1 %i; "
+        "synth_xilinx -family xc7 -flatten -nosrl -top vdla -run begin:map_cells; opt_clean; "
+        "tee -q -o cells.json stat -json -top vdla"
+    )
+    run_yosys(["-q", "-p", script], tmp_path)
+    cells = json.loads((tmp_path / "cells.json").read_text())["design"]["num_cells_by_type"]
+    return sum(n * cells.get(kind, 0) for kind, n in HALVES.items()) / 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("tiny", ["command_queue=1000"]),  # words of which STORE reads few bits
+        ("tiny", ["command_queue=300", "vector_engine=1", "reciprocal_units=2"]),
+        ("narrow", ["vector_engine=1", "port_bytes=4", "uop_bytes=16384", "window_taps=2",
+                    "window_rows=2"]),
+        ("narrow", ["uop_bytes=65536", "acc_bytes=524288", "inp_bytes=524288", "port_bytes=4"]),
+        ("paper", []),
+    ],
+)  # fmt: skip
+def test_cores_as_yosys_maps_them(tmp_path, name, settings):
+    config = load_config(name, settings)
+    assert core_by_yosys(config, tmp_path) == sum(block_rams(config).values())
