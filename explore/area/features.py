@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vdla.boards.flows.yosys import AROUND, CORE
-from vdla.explore.area.structure import QUEUES, SCRATCHPADS, memories
+from vdla.explore.area.structure import QUEUES, SCRATCHPADS, command_bits, memories
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.isa.config import Config
+from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import ring_of
 
 ONCE = "once"  # what a unit has whatever the config is
+FITTED_AS = {"VECTOR": "COMPUTE"}  # units that are built alike have the same coefficients
 WORD = 32  # bits of a lane
 
 Features = Mapping[str, float]
 
 
-def features(config: Config) -> dict[str, Features]:
-    """The features of each unit of a config's core, by the unit's name and the feature's."""
+def features(config: Config, *, apart: bool = False) -> dict[str, Features]:
+    """The features of each unit of a config's core, by the unit's name and the feature's.
+
+    Units are kept ``apart`` or not: if not, what an engine doesn't read isn't kept for it.
+    """
     vector = config.vector_engine
     units = {
         AROUND: {ONCE: 1},
@@ -37,19 +42,40 @@ def features(config: Config) -> dict[str, Features]:
         "GEMM": _gemm(config),
         "ALU": _alu(config),
         "COMPUTE": _pipeline(config, gemm=True, alu=not vector),
-        QUEUES: _queues(config),
-        SCRATCHPADS: _scratchpads(config),
+        QUEUES: _queues(config, apart=apart),
+        SCRATCHPADS: _scratchpads(config, apart=apart),
     }
     if vector:
         units["VECTOR"] = _pipeline(config, gemm=False, alu=True)
     return units
 
 
-def lut_rams(config: Config) -> dict[str, int]:
-    """LUTs of each unit that are memories of it."""
+def lut_rams(config: Config, *, apart: bool = False) -> dict[str, int]:
+    """LUTs of each unit that are memories of it; units are kept ``apart`` or not."""
     result: dict[str, int] = {}
-    for placed in memories(config, apart=True):
+    for placed in memories(config, apart=apart):
         result[placed.unit] = result.get(placed.unit, 0) + placed.rams.luts
+    return result
+
+
+def registers(config: Config, *, apart: bool = False) -> dict[str, int]:
+    """Flip-flops of each unit that follow from the structure: vectors and beats that it keeps, and
+    words read out of LUT RAMs a cycle after their address. Units are kept ``apart`` or not."""
+    acc, port = WORD * config.block_out, 8 * config.port_bytes
+    held = max(acc, 8 * config.inp_entry * config.forwarding) - port  # beats of LOAD's entry
+    result = {
+        "LOAD": held,
+        "STORE": 2 * acc,  # a vector and its scales
+        "COMPUTE": acc * (2 if config.vector_engine else 1),  # the last results
+        "VECTOR": acc * config.vector_engine,
+    }
+    for placed in memories(config, apart=apart):
+        memory, rams = placed.memory, placed.rams
+        read = sum(map(len, memory.bits_read)) or memory.width * memory.reads
+        count = 0 if memory.combinational or not rams.luts else read
+        if placed.unit != SCRATCHPADS and not memory.combinational:
+            count += 2 * read  # of a deep FIFO, the first and the latest entry
+        result[placed.unit] = result.get(placed.unit, 0) + placed.count * count
     return result
 
 
@@ -125,7 +151,7 @@ def _alu(config: Config) -> Features:
         "lanes": lanes,
         "lanes, tables": lanes * bool(config.tables),
         "lanes, reciprocals": lanes * bool(config.reciprocal_units),
-        "lanes, vector engine": lanes * config.vector_engine,
+        "lanes beside GEMM": lanes * (1 - config.vector_engine),
     }
 
 
@@ -133,38 +159,40 @@ def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
     """A pipeline of micro-ops: COMPUTE, or VECTOR, which has no GEMM."""
     acc = WORD * config.block_out
     read = (("inp", "wgt") if gemm else ()) + ("acc", "acc", "uop")
-    units, vector = config.reciprocal_units * alu, config.vector_engine
+    units = config.reciprocal_units * alu
+    address = sum(config.index_bits(name) for name in read)
     return {
         ONCE: 1,
-        "address bits": sum(config.index_bits(name) for name in read),
+        "GEMM": gemm,
+        "address bits": address,
         "ACC bits": acc,
         "ACC bits, sums without ALU": acc * (not alu),
-        "without ALU": not alu,
-        "vector engine": vector * alu,
+        "ALU": alu,
+        "address bits, ALU": address * alu,
         "window": bool(config.window_taps) * gemm,
         "second row": (config.window_rows - 1) * gemm,
-        "tables": bool(config.tables) * alu,
         "reciprocals": bool(units),
         "reciprocal units": units,
         "ACC bits, reciprocals": acc * bool(units),
     }
 
 
-def _queues(config: Config) -> Features:
+def _queues(config: Config, *, apart: bool) -> Features:
     ring = ring_of(config)
     engines, tokens = len(ring.engines), len(ring.token_queues)
-    word = instruction_bits(config)
+    word = instruction_bits(config) + INDEX_BITS
+    bits = sum(word if apart else len(command_bits(config, e)) for e in ring.engines)
     return {
         "engines": engines,
         "engines, FIFO address bits": engines * config.command_queue.bit_length(),
-        "engines, deep FIFO bits": engines * word * (config.command_queue > SHALLOW),
+        "engines, deep FIFO bits": bits * (config.command_queue > SHALLOW),
         "token queues": tokens,
         "token queues, bits": tokens * config.token_queue.bit_length(),
     }
 
 
-def _scratchpads(config: Config) -> Features:
-    placed = [p for p in memories(config, apart=True) if p.unit == SCRATCHPADS]
+def _scratchpads(config: Config, *, apart: bool) -> Features:
+    placed = [p for p in memories(config, apart=apart) if p.unit == SCRATCHPADS]
     in_luts = sum(p.count * p.memory.width * p.memory.reads for p in placed if p.rams.luts)
     return {
         "bits read out of LUTs": in_luts,

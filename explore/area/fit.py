@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vdla.boards.flows.yosys import CORE
-from vdla.explore.area.features import features, lut_rams
+from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.model import Coefficients, Model
 from vdla.isa.config import Config
 
@@ -79,13 +79,13 @@ def _coefficients(apart: Sequence[Measured], resource: str) -> Coefficients:
     rows: dict[str, list[tuple[Mapping[str, float], float, float]]] = {}
     typical = float(np.mean([m.total(resource) for m in apart if not m.alone]))
     for m in apart:
-        known = lut_rams(m.config) if resource == "lut" else {}
-        for unit, values in features(m.config).items():
+        known = (lut_rams if resource == "lut" else registers)(m.config, apart=True)
+        for unit, values in features(m.config, apart=True).items():
             if m.alone and unit not in m.units:
                 continue
             count = m.units.get(unit, {}).get(resource, 0.0) - known.get(unit, 0)
             size = typical if m.alone else m.total(resource)
-            rows.setdefault(unit, []).append((values, count, size))
+            rows.setdefault(FITTED_AS.get(unit, unit), []).append((values, count, size))
     return {unit: _of_unit(each) for unit, each in rows.items()}
 
 

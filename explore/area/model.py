@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from vdla.boards.flows.fit import over
-from vdla.explore.area.features import features, lut_rams
+from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.structure import block_rams, dsps
 from vdla.isa.config import Config
 
@@ -67,13 +67,15 @@ def estimate(config: Config) -> Area:
 
 def estimate_by(model: Model, config: Config) -> Area:
     """A core's area by a model."""
-    memories, multipliers, rams = lut_rams(config), dsps(config), block_rams(config)
+    memories, kept = lut_rams(config), registers(config)
+    multipliers, rams = dsps(config), block_rams(config)
     units = {}
     for unit, values in features(config).items():
-        luts, ffs = (_total(values, kind.get(unit, {})) for kind in (model.luts, model.ffs))
+        kind = FITTED_AS.get(unit, unit)
+        luts, ffs = (_total(values, each.get(kind, {})) for each in (model.luts, model.ffs))
         units[unit] = Counts(
             luts=round(model.shared_luts * (luts + memories.get(unit, 0))),
-            ffs=round(model.shared_ffs * ffs),
+            ffs=round(model.shared_ffs * (ffs + kept.get(unit, 0))),
             dsps=multipliers.get(unit, 0),
             brams=rams.get(unit, 0.0),
         )

@@ -150,20 +150,21 @@ def _rams(memory: Memory, kind: Kind, shape: tuple[int, int], copies: int) -> Ra
     """The RAMs of a kind, of a width and in so many rows. Those of one bit are there for the bits
     that are used alone."""
     width, rows = shape
-    count = ceil_div(rows * _row_bits(memory, _byte(kind, width)), width)
+    byte = _byte(kind, width)
+    count = ceil_div(rows * _row_bits(memory, byte), width) * copies
+    for bits in memory.bits_read[:copies]:
+        count -= _unread(memory, bits, shape, byte)
     if kind.is_block:
-        unread = sum(_unread(memory, bits, shape, count) for bits in memory.bits_read[:copies])
-        return Rams(HALVES[kind.primitive] * (count * copies - unread), 0, *_choice(memory, rows))
-    luts = LUT_RAM_LUTS[kind.primitive]
+        return Rams(HALVES[kind.primitive] * count, 0, *_choice(memory, rows))
     if kind.primitive.endswith("X1D"):
-        return Rams(0, luts * rows * memory.width * memory.reads, *_choice(memory, rows))
-    return Rams(0, luts * count * copies, *_choice(memory, rows))
+        count = rows * memory.width * memory.reads
+    return Rams(0, LUT_RAM_LUTS[kind.primitive] * count, *_choice(memory, rows))
 
 
-def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int], count: int) -> int:
-    """RAMs of a copy, of ``count``, none of whose bits is read."""
+def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int], byte: int) -> int:
+    """RAMs of a copy none of whose bits is read."""
     width, rows = shape
-    byte = min(BYTE, width)
+    count = ceil_div(rows * _row_bits(memory, byte), width)
     places, row_bits = _places(memory, byte), _row_bits(memory, byte)
     return count - len(
         {(row * row_bits + places[bit]) // width for row in range(rows) for bit in read}

@@ -68,9 +68,8 @@ def _memories(config: Config, *, apart: bool) -> Iterator[Placed]:
     port, word = 8 * config.port_bytes, instruction_bits(config)
     for engine in ring_of(config).engines:
         queue = fifo(config.command_queue, word + INDEX_BITS)
-        if not apart and not queue.combinational:
-            queue = replace(queue, bits_read=(_command_bits(config, engine),))
-        yield Placed(QUEUES, queue)
+        bits = () if apart else (command_bits(config, engine),)
+        yield Placed(QUEUES, replace(queue, bits_read=bits))
     yield Placed("LOAD", fifo(config.read_buffer_beats, port))
     raw_beats = config.block_out * INT32_BYTES // config.port_bytes
     yield Placed("STORE", fifo(BUFFER_VECTORS * raw_beats, port))
@@ -85,7 +84,7 @@ def fifo(depth: int, width: int) -> Memory:
 
 
 @lru_cache(maxsize=CONFIGS)
-def _command_bits(config: Config, engine: Engine) -> frozenset[int]:
+def command_bits(config: Config, engine: Engine) -> frozenset[int]:
     """The bits that an engine reads of what waits in front of it: its longest instruction, and the
     index behind the word."""
     executor = ring_of(config).executor
