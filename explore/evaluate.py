@@ -8,66 +8,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from importlib.util import find_spec
 from math import inf
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from vdla.boards.parts import XC7Z020
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, Work, bound_cycles
 from vdla.isa.config import Config
 from vdla.sim.energy import PJ_PER_UJ, EnergyTable, energy
+from vdla.support.errors import UserError
+from vdla.support.install import pip_install
+
+if TYPE_CHECKING:
+    from vdla.explore.area import Area
 
 BOUND, MODEL, EXACT, TUNED = "bound", "model", "exact", "tuned"  # levels, from the cheapest
 NO_PART = "none"
-AREA = "vdla.explore.area"
+PARTS = {XC7Z020.device: XC7Z020}
 AREA_OBJECTIVES = ("luts", "ffs", "dsps", "brams")
 ENERGY = "energy"
 OBJECTIVES = ("cycles", *AREA_OBJECTIVES, ENERGY, "multipliers", "buffer_bytes")
 
 
-class Area(Protocol):
-    """What a design takes of an FPGA: LUTs, flip-flops, DSP blocks, block RAMs."""
-
-    @property
-    def luts(self) -> float:
-        """Look-up tables."""
-
-    @property
-    def ffs(self) -> float:
-        """Flip-flops."""
-
-    @property
-    def dsps(self) -> float:
-        """DSP blocks."""
-
-    @property
-    def brams(self) -> float:
-        """Block RAMs; half of one counts 0.5."""
+class AreaDependencyError(UserError, ImportError):
+    """Amaranth isn't installed, by whose sources the area model counts."""
 
 
 def area_of(config: Config) -> Area | None:
-    """The estimated area of a design; None where there is no model of areas."""
-    if find_spec(AREA) is None:
+    """The estimated area of a design on a 7-series device; None without Amaranth."""
+    try:
+        from vdla.explore.area import estimate
+    except ImportError:
         return None
-    area: Area = import_module(AREA).estimate(config)
-    return area
+    return estimate(config)
 
 
-def excess(config: Config, part: str) -> list[str]:
-    """What of a design a part has too little of, a reason each; none for part ``none``.
+def excess(area: Area | None, part: str) -> list[str]:
+    """What of an area a part has too little of, a reason each; none for part ``none``.
 
     Raises:
-        ExploreError: there is no such part, or no model of areas.
+        ExploreError: there is no such part.
+        AreaDependencyError: the area isn't known.
     """
-    area = None if part == NO_PART else area_of(config)
     if part == NO_PART:
         return []
+    if part not in PARTS:
+        known = ", ".join((*PARTS, NO_PART))
+        raise ExploreError(
+            f"--part: expected one of {known}, found {part}; areas are those of 7-series devices"
+        )
     if area is None:
-        raise ExploreError(f"--part {part}: expected none without a model of areas, found {part}")
-    reasons: list[str] = import_module(AREA).fits(area, part)
-    return reasons
+        raise _without_amaranth(f"--part {part}")
+    from vdla.explore.area import fits
+
+    return [f"part {part}: {reason}" for reason in fits(area, PARTS[part].available)]
+
+
+def _without_amaranth(option: str) -> AreaDependencyError:
+    return AreaDependencyError(
+        f"{option}: expected the package amaranth, found none; {pip_install('rtl')}"
+    )
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Evaluation:
     exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
     for a design that ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they
     are known. ``energy_uj`` is the models' weighted energy by the table ``energy_table``.
+    ``area`` is of a 7-series device: estimated, or by yosys where it is ``mapped``.
     """
 
     config: Config
@@ -115,6 +118,7 @@ class Evaluation:
     layers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     energy_uj: float | None = None
     energy_table: str | None = None
+    mapped: bool = False
 
     @property
     def legal(self) -> bool:
@@ -150,6 +154,7 @@ class Evaluation:
                 for name, cycles in self.cycles.items()
             },
             **area,
+            "mapped": self.mapped,
             "energy_uj": number(self.energy_uj),
             "energy_table": self.energy_table,
             "multipliers": multipliers(self.config),
@@ -176,12 +181,14 @@ def number(value: float | None) -> float | int | None:
 
 
 def check_objectives(names: Sequence[str]) -> None:
-    """Raises ExploreError unless these are one to three distinct objectives that can be known."""
-    known = OBJECTIVES if find_spec(AREA) else tuple(n for n in OBJECTIVES if n not in
-                                                      AREA_OBJECTIVES)  # fmt: skip
+    """Raises an error unless these are one to three distinct objectives that can be known here:
+    ExploreError, or AreaDependencyError for areas without Amaranth."""
     for name in names:
-        if name not in known:
-            raise ExploreError(f"--objectives: expected some of {', '.join(known)}, found {name}")
+        if name not in OBJECTIVES:
+            known = ", ".join(OBJECTIVES)
+            raise ExploreError(f"--objectives: expected some of {known}, found {name}")
+        if name in AREA_OBJECTIVES and find_spec("amaranth") is None:
+            raise _without_amaranth(f"--objectives {name}")
     if not 1 <= len(names) <= 3 or len(set(names)) < len(names):
         text = f"--objectives: expected one to three, each once, found {','.join(names) or 'none'}"
         raise ExploreError(text)
@@ -256,12 +263,12 @@ class Evaluator:
     def evaluation(self, config: Config, level: str, outcomes: Mapping[str, Outcome]) -> Evaluation:
         """What a design is worth by the outcomes of its networks."""
         reasons = [f"{name}: {each.refusal}" for name, each in outcomes.items() if each.refusal]
-        reasons += excess(config, self.part)
+        area = area_of(config)
+        reasons += excess(area, self.part)
         cycles = {m: sum(outcomes[n].cycles for n in own) for m, own in self.models.items()}
         total = sum(self.weights.get(model, 1.0) * count for model, count in cycles.items())
         layers = {m: _layers({n: outcomes[n].layers for n in own}) for m, own in
                   self.models.items()}  # fmt: skip
-        area = area_of(config)
         total = inf if reasons else total
         result = Evaluation(config, level, cycles, total, area, tuple(reasons), layers)
         if self.table is None or level == MODEL or reasons:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from dataclasses import replace
 from math import inf
 
@@ -12,12 +13,14 @@ import pytest
 from vdla.compiler.models import model_path
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED
 from vdla.explore import evaluate
+from vdla.explore.area import estimate
 from vdla.explore.errors import ExploreError
 from vdla.explore.evaluate import (
     BOUND,
     EXACT,
     MODEL,
     TUNED,
+    AreaDependencyError,
     Evaluator,
     Outcome,
     check_objectives,
@@ -26,6 +29,7 @@ from vdla.explore.evaluate import (
 from vdla.explore.networks import Networks
 from vdla.isa.config import load_config
 from vdla.sim.energy import load_table
+from vdla.support.install import pip_install
 
 
 @pytest.fixture(scope="module")
@@ -119,15 +123,32 @@ def test_unknown_objectives_are_refused(names, text):
         check_objectives(names)
 
 
-def test_without_a_model_of_areas_there_is_no_part(evaluator, monkeypatch):
+def test_an_area_is_estimated_and_has_to_fit_its_part(evaluator):
+    config = load_config("paper")
+    judge = replace(evaluator, part="xc7z020")
+    result = judge.bound(config)
+    assert result.vector(["luts", "dsps"]) == (estimate(config).luts, estimate(config).dsps)
+    assert result.legal
+    wide = config.override(["block_in=32"])
+    assert judge.bound(wide).reasons[-1] == "part xc7z020: dsp 320 of 220 (100 too many)"
+    text = "--part: expected one of xc7z020, none, found huge; areas are those of 7-series devices"
+    with pytest.raises(ExploreError, match=f"^{text}$"):
+        replace(evaluator, part="huge").bound(config)
+
+
+def test_without_amaranth_there_is_no_area(evaluator, monkeypatch):
     monkeypatch.setattr(evaluate, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "vdla.explore.area", None)
     config = load_config("tiny")
-    assert evaluate.excess(config, "none") == []
-    assert evaluate.area_of(config) is None
-    with pytest.raises(ExploreError, match="--part xc7z020: expected none without a model of"):
-        evaluate.excess(config, "xc7z020")
-    with pytest.raises(ExploreError, match="expected some of cycles, energy, multipliers, "):
+    result = evaluator.bound(config)
+    assert (result.area, result.legal, result.to_json()["luts"]) == (None, True, None)
+    rest = f": expected the package amaranth, found none; {pip_install('rtl')}"
+    with pytest.raises(AreaDependencyError) as caught:
+        replace(evaluator, part="xc7z020").bound(config)
+    assert str(caught.value) == f"--part xc7z020{rest}"
+    with pytest.raises(AreaDependencyError) as caught:
         check_objectives(["luts"])
+    assert str(caught.value) == f"--objectives luts{rest}"
 
 
 def test_numbers_for_programs():
