@@ -88,7 +88,7 @@ def _show(result: Evaluation) -> None:
     table(title, ["model", "cycles"], rows)
     if result.area is not None:
         area = (f"{number(getattr(result.area, name)):,} {name}" for name in AREA_OBJECTIVES)
-        console.print(f"area, estimated: {', '.join(area)}")
+        console.print(f"area on a 7-series device, estimated: {', '.join(area)}")
     if result.energy_uj is not None:
         console.print(f"energy: {result.energy_uj:,.3g} µJ by {result.energy_table}")
     for reason in result.reasons:

@@ -56,7 +56,7 @@ def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json
 
 def _show(result: Exploration) -> None:
     """The front by its first objective, below the baseline."""
-    shown = [name for name in AREA_OBJECTIVES if result.baseline.area is not None]
+    shown = [] if result.baseline.area is None else list(AREA_OBJECTIVES)
     if result.baseline.energy_table is not None:
         shown.append(ENERGY)
     names = list(dict.fromkeys(("cycles", *result.objectives, *shown)))

@@ -38,9 +38,8 @@ def designs_page(models: Sequence[str], result: Exploration) -> str:
 
 
 def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, object]:
-    known = result.baseline.area is not None
-    unknown = () if known else AREA_OBJECTIVES
-    unknown = unknown if result.baseline.energy_table else (*unknown, ENERGY)
+    energy = result.baseline.energy_table
+    unknown = (*(() if energy else (ENERGY,)), *(() if result.baseline.area else AREA_OBJECTIVES))
     names = [name for name in OBJECTIVES if name not in unknown]
     chosen = [*result.objectives, *(name for name in names if name not in result.objectives)]
     legal = [p for p, e in result.evaluations.items() if isfinite(e.total)]
@@ -49,7 +48,7 @@ def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, o
     return {
         "title": title,
         "version": version("vdla"),
-        "energy": result.baseline.energy_table,
+        "energy": energy,
         "seconds": round(result.seconds),
         "objectives": list(result.objectives),
         "metrics": chosen,
@@ -88,6 +87,7 @@ def _design(
 def _evaluation(each: Evaluation, metrics: Sequence[str]) -> dict[str, object]:
     return {
         "level": each.level,
+        "mapped": each.mapped,
         "legal": each.legal,
         "metrics": {name: number(each.objective(name)) for name in metrics},
         "models": {model: number(cycles) for model, cycles in each.cycles.items()},
