@@ -49,8 +49,8 @@ class Explore(Sized):
     compiled and simulated, those in the ``log`` included, which is made or gone on with; ``time``
     the seconds after which no more are begun. ``trials`` are candidates per distinct layer when
     the schedules of the front are tuned; 0 leaves these to the analytic model. ``baseline`` is the
-    config to compare with. ``energy`` names the table by which energy is estimated. With a
-    ``farm``, its workers evaluate.
+    config to compare with. ``energy`` names the table by which energy is estimated. ``mapped``
+    has yosys count the areas of the front. With a ``farm``, its workers evaluate.
     """
 
     space: str | Path = option(
@@ -85,6 +85,9 @@ class Explore(Sized):
     energy: str | None = fields.energy()
     baseline: str | Path | Config = option(
         "paper", "--baseline", typed=str, metavar="CONFIG", help="The config to compare with."
+    )
+    mapped: bool = option(
+        False, "--map", typed=bool, help="Map the front's designs by yosys, a minute or two each."
     )
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
     workers: int = option(

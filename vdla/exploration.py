@@ -18,6 +18,7 @@ from vdla.explore import jobs
 from vdla.explore.evaluate import BOUND, ENERGY, EXACT, MODEL, Evaluation, Evaluator
 from vdla.explore.jobs import Evaluations
 from vdla.explore.log import EvaluationLog, Key
+from vdla.explore.mapped import with_mapped_areas
 from vdla.explore.networks import Networks
 from vdla.explore.search import Exploration, Search, SearchOptions
 from vdla.explore.space import load_space
@@ -103,6 +104,7 @@ def explore_designs(models: Models, options: Explore) -> Exploration:
         ModelError: a model can't be taken.
         ConfigError: there is no such config.
         FarmError: the farm can't be reached.
+        BoardError: yosys, which maps, is missing or fails.
         OSError: the log can't be written any more; every evaluation before is in it.
     """
     require(options)
@@ -133,7 +135,10 @@ def explore_designs(models: Models, options: Explore) -> Exploration:
             tiles = stack.enter_context(Log(tiles_of(log), TileRecord))
             tuner = Tuner(judge.networks, tiles, pool, options.trials, options.progress)
         search = Search(space, Evaluations(judge, pool), how, lines)
-        return search.run(baseline, tuner)
+        result = search.run(baseline, tuner)
+    if options.mapped:
+        return with_mapped_areas(result, options.part, options.progress)
+    return result
 
 
 def tiles_of(log: Path) -> Path:

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import vdla as package
+from vdla.explore.area import Area
 from vdla.isa.config import load_config
 
 SPACE = """
@@ -70,6 +71,25 @@ def test_it_prints_a_table(vdla, space, logged):
     assert "designs of space mine that none beats in cycles, buffer_bytes" in text
     assert "2 designs simulated in" in text
     assert "acc_bytes=2048 block_out=4" in text
+
+
+def test_the_front_is_mapped(vdla, space, logged, monkeypatch):
+    """By yosys; here by what stands in for it, since that takes minutes."""
+    mapped = []
+
+    def stand_in(config):
+        mapped.append(config.acc_bytes)
+        dsps = 230 if config.acc_bytes == 4096 else 28
+        return Area(luts=5000, ffs=6000, dsps=dsps, brams=4.5, units={})
+
+    monkeypatch.setattr("vdla.explore.area.map_config", stand_in)
+    done = explored(vdla, space, logged, "--map", "--part", "xc7z020", "--json")
+    assert done.code == 0, done.err
+    assert mapped == [4096, 2048]
+    (row,) = done.json["front"]  # the other one doesn't fit
+    assert row["mapped"]
+    assert [row[name] for name in ("luts", "ffs", "dsps", "brams")] == [5000, 6000, 28, 4.5]
+    assert not done.json["baseline"]["mapped"]
 
 
 def test_energy_is_an_objective(vdla, space, tmp_path):
