@@ -212,6 +212,9 @@ class Evaluator:
     def bound(self, config: Config) -> Evaluation:
         """What a design is worth at best: cycles that no schedule goes below; nothing is compiled.
         An exact evaluation may find further reasons against it."""
+        if excess(area_of(config), self.part):  # known at once, and reason enough
+            unknown = dict.fromkeys(self.networks.names, Outcome(inf))
+            return self.evaluation(config, BOUND, unknown)
         work = self.networks.work(config)
         outcomes = {
             name: Outcome(
