@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from vdla.boards.board import Board
 from vdla.boards.flows.fit import over
+from vdla.boards.parts import Part
 from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.structure import block_rams, dsps
 from vdla.isa.config import Config
@@ -101,11 +103,11 @@ def model() -> Model:
     return Model(data["lut"], data["ff"], shared["lut"], shared["ff"])
 
 
-def fits(area: Counts, available: Mapping[str, int]) -> list[str]:
-    """Why an area doesn't fit: a reason for each resource of which there is too little.
+def fits(area: Counts, part: Part | Board) -> list[str]:
+    """Why an area doesn't fit a part: a reason for each resource of which it has too little.
 
     Args:
         area: What a core takes.
-        available: What there is, by resource: ``Part.available`` or ``Board.available``.
+        part: A part of ``boards/parts.py``, or a board with what its designs may use.
     """
-    return over(available, area.by_resource)
+    return over(part.available, area.by_resource)

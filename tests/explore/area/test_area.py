@@ -89,8 +89,8 @@ def test_more_of_anything_takes_no_less():
 
 
 def test_what_fits_a_part():
-    assert area.fits(area.estimate(load_config("paper")), XC7Z020.available) == []
-    reasons = area.fits(area.estimate(load_config("wide")), XC7Z020.available)
+    assert area.fits(area.estimate(load_config("paper")), XC7Z020) == []
+    reasons = area.fits(area.estimate(load_config("wide")), XC7Z020)
     assert "dsp 624 of 220 (404 too many)" in reasons
 
 
