@@ -20,7 +20,8 @@ from vdla.explore.area.model import Coefficients, Model
 from vdla.isa.config import Config
 
 Floats = npt.NDArray[np.float64]
-RESOURCES = ("lut", "ff")
+KNOWN = {"lut": lut_rams, "ff": registers}  # what follows from the structure, by resource
+RESOURCES = tuple(KNOWN)
 TOLERANCE = 1e-10  # of a gradient, beside the largest product of features and counts
 
 
@@ -66,7 +67,7 @@ def fit(measured: Sequence[Measured]) -> Model:
         if flat.flat and not flat.held_out and flat.config.hash == m.config.hash
     ]
     shared = {
-        resource: round(float(np.mean([f.total(resource) / m.total(resource) for m, f in both])), 4)
+        resource: round(float(np.mean([_share(m, flat, resource) for m, flat in both])), 4)
         if both
         else 1.0
         for resource in RESOURCES
@@ -74,12 +75,19 @@ def fit(measured: Sequence[Measured]) -> Model:
     return Model(luts, ffs, shared["lut"], shared["ff"])
 
 
+def _share(apart: Measured, flat: Measured, resource: str) -> float:
+    """What is left of a core where units aren't kept apart, beside what is known to be gone."""
+    known = KNOWN[resource]
+    before, after = (sum(known(flat.config, apart=each).values()) for each in (True, False))
+    return flat.total(resource) / (apart.total(resource) - before + after)
+
+
 def _coefficients(apart: Sequence[Measured], resource: str) -> Coefficients:
     """Coefficients of one resource, by unit and feature."""
     rows: dict[str, list[tuple[Mapping[str, float], float, float]]] = {}
     typical = float(np.mean([m.total(resource) for m in apart if not m.alone]))
     for m in apart:
-        known = (lut_rams if resource == "lut" else registers)(m.config, apart=True)
+        known = KNOWN[resource](m.config, apart=True)
         for unit, values in features(m.config, apart=True).items():
             if m.alone and unit not in m.units:
                 continue
