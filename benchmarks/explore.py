@@ -38,7 +38,7 @@ from vdla.farm.processes import ProcessPool
 
 SEEDS = 10
 SHARE = 0.99  # of the hypervolume of all designs
-ENOUGH = 0.9999  # at which a search ends
+ENOUGH = 0.995  # at which a search ends
 BATCH = 4
 REFERENCE = 1.01  # times the worst value of each objective
 

@@ -17,7 +17,7 @@ from vdla.support.install import pip_install
 if TYPE_CHECKING:
     from types import ModuleType
 
-ASKED = 64  # times that a sampler may ask for nothing new until points are drawn at random
+ASKED = 16  # times that a sampler may ask for nothing new until points are drawn at random
 
 
 class ExploreDependencyError(UserError, ImportError):
