@@ -24,8 +24,8 @@ function ticks(values) {
     result.push(...[1, 2, 5].map((f) => f * power).filter((t) => t >= low && t <= high));
   }
   if (result.length > 2) return result.length > 8 ? result.filter((t) => /^1/.test(t)) : result;
-  const by = step(high - low || 1, 4);
-  return [0, 1, 2, 3, 4, 5].map((n) => (Math.ceil(low / by) + n) * by).filter((t) => t <= high);
+  const by = step(high - low || 1, 8);
+  return [0, 1, 2, 3, 4, 5, 6, 7, 8].map((n) => (Math.ceil(low / by) + n) * by).filter((t) => t <= high);
 }
 
 const colourOf = (share) => `color-mix(in oklab, var(--t4) ${Math.round(100 * share)}%, var(--t1))`;
