@@ -181,9 +181,26 @@ def main() -> None:
         "front": best,
         "bound_front": len(chosen),
         "bound_rescored": rescored / replay.whole,
+        "fidelity": fidelity(replay, 0),
         "searchers": rows,
     }
     print(json.dumps(result)) if arguments.json else show(result)
+
+
+def fidelity(replay: Replay, column: int) -> dict:
+    """Exact values of an objective over those of the bound and of the model: the least, the median
+    and the greatest; and how many designs have no exact value, of which the model knew."""
+    legal = [p for p, v in replay.exact.items() if isfinite(v[column])]
+    refused = [p for p in replay.exact if p not in legal]
+    bound = [replay.exact[p][column] / replay.optimistic(p)[column] for p in legal]
+    model = [replay.exact[p][column] / replay.model[p][column] for p in legal]
+    return {
+        "bound": np.percentile(bound, [0, 50, 100]).tolist(),
+        "model": np.percentile(model, [0, 50, 100]).tolist(),
+        "within_5_percent": float(np.mean(np.abs(np.array(model) - 1) <= 0.05)),
+        "refused": len(refused),
+        "foreseen": sum(not isfinite(replay.model[p][column]) for p in refused),
+    }
 
 
 def bound_front(replay: Replay) -> set[Point]:
@@ -211,6 +228,16 @@ def show(result: Mapping) -> None:
     console.print(
         f"the {result['bound_front']} designs in the front of the bounds, simulated: "
         f"{100 * result['bound_rescored']:.1f} % of the hypervolume"
+    )
+    levels, name = result["fidelity"], result["objectives"][0]
+    for level in ("bound", "model"):
+        low, middle, high = levels[level]
+        console.print(
+            f"exact {name} over the {level}'s: {low:.2f} to {high:.2f}, median {middle:.2f}"
+        )
+    console.print(
+        f"of the model's, {100 * levels['within_5_percent']:.0f} % are within 5 %; of "
+        f"{levels['refused']} designs without a tile it knew {levels['foreseen']}"
     )
 
 
