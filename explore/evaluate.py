@@ -63,7 +63,7 @@ def excess(area: Area | None, part: str) -> list[str]:
         raise _without_amaranth(f"--part {part}")
     from vdla.explore.area import fits
 
-    return [f"part {part}: {reason}" for reason in fits(area, PARTS[part].available)]
+    return [f"part {part}: {reason}" for reason in fits(area, PARTS[part])]
 
 
 def _without_amaranth(option: str) -> AreaDependencyError:

@@ -3,6 +3,7 @@ once."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,6 +13,8 @@ from vdla.explore.evaluate import MODEL, Evaluation
 from vdla.explore.jobs import Evaluations
 from vdla.explore.searchers import Vector
 from vdla.explore.space import IllegalError, Point, Space
+
+EXCESS = re.compile(r" [\d.,]+ of ([\d,]+) \([\d.,]+ too many\)")  # of a part's resource
 
 
 class DesignProblem:
@@ -75,4 +78,5 @@ def refusals(evaluations: Iterable[Evaluation]) -> Counter[str]:
 
 def rule(reason: str) -> str:
     """A reason against a design without what was found there, so that equal ones can be counted."""
+    reason = EXCESS.sub(r" over \1", reason)
     return reason.rpartition(", found ")[0] or reason

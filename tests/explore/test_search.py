@@ -14,6 +14,7 @@ from vdla.explore.evaluate import TUNED, Evaluator
 from vdla.explore.jobs import Evaluations
 from vdla.explore.log import EvaluationLog, Key
 from vdla.explore.networks import Networks
+from vdla.explore.problem import rule
 from vdla.explore.search import DOMINATED, Search, SearchOptions
 from vdla.explore.space import parse_space
 from vdla.explore.tuned import Tuner
@@ -198,3 +199,16 @@ def test_a_space_without_a_legal_design_is_refused(evaluator, pool, tmp_path, se
     text = "space mine: expected a legal design, found none among .* points; .* constraint block_in"
     with pytest.raises(ExploreError, match=text):
         search(evaluator, pool, tmp_path / "log", data=data, searcher=searcher)
+
+
+@pytest.mark.parametrize(
+    ("reason", "counted"),
+    [
+        ("part xc7z020: lut 64,246 of 53,200 (11,046 too many)", "part xc7z020: lut over 53,200"),
+        ("part xc7z020: bram 142.5 of 140 (2.5 too many)", "part xc7z020: bram over 140"),
+        ("acc_bytes to hold 2 entries, found 1", "acc_bytes to hold 2 entries"),
+        ("conv1 stays on the host: 3 channels", "conv1 stays on the host: 3 channels"),
+    ],
+)
+def test_reasons_are_counted_without_what_was_there(reason, counted):
+    assert rule(reason) == counted
