@@ -191,3 +191,17 @@ def test_a_space_that_has_no_legal_design_is_refused(vdla, tmp_path):
         "space none: expected a legal design, found none among 2 points; 2 of them: block_in bytes "
         "to be a multiple of port_bytes = 4"
     )
+
+
+@pytest.mark.long
+def test_a_farm_evaluates(vdla, space, logged, tmp_path):
+    pytest.importorskip("distributed")
+    from farms import LocalFarm
+
+    log = tmp_path / "log"
+    with LocalFarm(()) as farm:
+        where = ("--farm", farm.address, "--folder", farm.folder.name)
+        command = ("explore", "digits", "--space", space, *OBJECTIVES, "--resume", log)
+        done = vdla(*command, "--trials", 0, "--baseline", "tiny", *where, "--json")
+    assert done.code == 0, done.err
+    assert sorted(log.read_bytes().splitlines()) == sorted(logged.read_bytes().splitlines())
