@@ -49,7 +49,7 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
 KEYS = (
     "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
     "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, "
-    f"writes_in_flight, {', '.join(option.parameter for option in OPTIONS)}"
+    f"writes_in_flight, {', '.join(option.parameter for option in OPTIONS)}, fabric_lanes"
 )
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "

@@ -7,16 +7,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vdla.sim.energy import Energy, EnergyTable
 from vdla.spelling import UsageError
 from vdla.support import files
 from vdla.support.progress import heard_by
+
+if TYPE_CHECKING:  # the simulator takes long to import
+    from vdla.sim.energy import Energy, EnergyTable
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
