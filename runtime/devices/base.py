@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vdla.isa.identity import Identity
 from vdla.runtime.dram import Dram, Ranges
-from vdla.sim.counts import Counts
+
+if TYPE_CHECKING:  # boards have no simulator
+    from vdla.sim.counts import Counts
 
 
 @dataclass(frozen=True)
