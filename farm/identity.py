@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 PACKAGE, ENGINE = "vdla", "distributed"
-ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore")
 SUFFIXES = frozenset((".py", ".c", ".cpp", ".v", ".ll", ".toml", ".jsonl", ".onnx", ".npz"))
 
 

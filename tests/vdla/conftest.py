@@ -8,9 +8,10 @@ import shutil
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium; the test is skipped where there is none."""
+    """Chromium; the test is skipped where there is none. Its event loop ends with the module, since
+    Dask wants one of its own."""
     from playwright.sync_api import sync_playwright
 
     found = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -2,9 +2,9 @@
 
     template, tile ── blocks, options ──▶ loops ── depths, port ──▶ instructions
 
-Loops don't depend on how much the buffers hold, and neither loops nor instructions on pace, memory
-or lanes of LUTs. So designs that differ in those alone share them: an exploration makes thousands
-of kernels of few layers.
+Loops of convolutions don't depend on how much the buffers hold (``FITS_ALREADY``), and neither
+loops nor instructions of any operator on pace, memory or lanes of LUTs. So designs that differ in
+those alone share them: an exploration makes thousands of kernels of few layers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def kernel_of(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
 
 @lru_cache(maxsize=512)
 def _instructions(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    return to_instructions(_loops(template, tile, _roomy(config)), config)
+    depths = _roomy(config) if template.FITS_ALREADY else config
+    return to_instructions(_loops(template, tile, depths), config)
 
 
 def _roomy(config: Config) -> Config:

@@ -76,6 +76,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
     ``NUMBERS`` are the fields that change results
     and no cycle (zero points, clipping bounds, factors), so that templates which differ in nothing
     else share their tile. A template with ``TUNED`` false has one tile, and nothing to search for.
+    With ``FITS_ALREADY`` its tile alone says what lies on chip: the schedule asks for no depth.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -84,6 +85,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
     NOUN: ClassVar[str]
     NUMBERS: ClassVar[Mapping[str, object]] = {}
     TUNED: ClassVar[bool] = True
+    FITS_ALREADY: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
