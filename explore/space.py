@@ -17,7 +17,6 @@ values; what the constraints or the config's own rules refuse is no design.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -31,6 +30,7 @@ from vdla.explore.constraints import Constraint
 from vdla.explore.errors import ExploreError
 from vdla.isa.config import Config, ConfigError, Memory, load_config
 from vdla.support.files import digest
+from vdla.support.named_toml import names_in, read_toml
 
 SPACES = Path(__file__).parent / "spaces"
 DEFAULT = "default"
@@ -138,26 +138,13 @@ def load_space(name: str | Path) -> Space:
         ExploreError: no such space, not TOML, an unknown key, a parameter without values.
         ConfigError: there is no such base config.
     """
-    path = Path(name)
-    if path.suffix != ".toml":
-        path = SPACES / f"{name}.toml"
-        if not path.exists():
-            raise ExploreError(
-                f"space {name}: expected a .toml file or one of {', '.join(space_names())}, "
-                "found neither"
-            )
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ExploreError(f"{path}: expected a readable file, found {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExploreError(f"{path}: expected TOML, found {error}") from None
+    data, path = read_toml("space", name, SPACES, ExploreError)
     return parse_space(data, path.stem, str(path))
 
 
 def space_names() -> list[str]:
     """The bundled spaces."""
-    return sorted(path.stem for path in SPACES.glob("*.toml"))
+    return names_in(SPACES)
 
 
 def parse_space(data: Mapping[str, object], name: str, where: str) -> Space:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -23,6 +22,7 @@ from typing import Any
 
 from vdla.isa.parameters import engine, pace, parameter, parameter_line
 from vdla.support.errors import UserError
+from vdla.support.named_toml import names_in, read_toml
 
 CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
@@ -380,20 +380,7 @@ def load_config(name: str | Path, settings: Iterable[str] = ()) -> Config:
     Raises:
         ConfigError: no such config, not TOML, an unknown or ill-typed key, an impossible machine.
     """
-    path = Path(name)
-    if path.suffix != ".toml":
-        path = CONFIG_DIR / f"{name}.toml"
-        if not path.exists():
-            raise ConfigError(
-                f"config {name}: expected a .toml file or one of "
-                f"{', '.join(config_names())}, found neither"
-            )
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{path}: expected a readable file, found {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: expected TOML, found {error}") from None
+    data, path = read_toml("config", name, CONFIG_DIR, ConfigError)
     return parse_config(data, path.stem, str(path)).override(settings)
 
 
@@ -416,7 +403,7 @@ def engine_options() -> tuple[str, ...]:
 
 def config_names() -> list[str]:
     """The bundled configs."""
-    return sorted(path.stem for path in CONFIG_DIR.glob("*.toml"))
+    return names_in(CONFIG_DIR)
 
 
 def _parameters(cls: type[Config] | type[Memory]) -> list[Any]:

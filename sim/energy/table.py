@@ -8,7 +8,6 @@ weigh each row by 1 / distance² (moving least squares). At a row it is the row'
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from vdla.support.errors import UserError
+from vdla.support.named_toml import names_in, read_toml
 
 TABLES = Path(__file__).parent / "tables"
 EVENTS = ("multiply_add", "add", "multiply", "dram_bit")
@@ -78,7 +78,7 @@ def _access(table: EnergyTable, size: int, bits: int, writes: bool) -> float:
 
 def table_names() -> list[str]:
     """The tables that ship with vdla."""
-    return sorted(path.stem for path in TABLES.glob("*.toml"))
+    return names_in(TABLES)
 
 
 def load_table(name: str) -> EnergyTable:
@@ -87,21 +87,7 @@ def load_table(name: str) -> EnergyTable:
     Raises:
         EnergyError: no such table, not TOML, or an entry that is missing or no number above zero.
     """
-    path = Path(name)
-    if path.suffix != ".toml":
-        path = TABLES / f"{name}.toml"
-        if not path.exists():
-            raise EnergyError(
-                f"energy table {name}: expected a .toml file or one of "
-                f"{', '.join(table_names())}, found neither"
-            )
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise EnergyError(f"{path}: expected a readable file, found {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnergyError(f"{path}: expected TOML, found {error}") from None
-    return _parse(data, path)
+    return _parse(*read_toml("energy table", name, TABLES, EnergyError))
 
 
 def _parse(data: Mapping[str, Any], path: Path) -> EnergyTable:
