@@ -23,6 +23,7 @@ from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
 from vdla.compiler.placement import ACCELERATOR, GPU, PROCESSOR, Placements
+from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
@@ -51,12 +52,13 @@ class Options:
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
     names: on "vdla", "gpu" or "cpu". ``strict`` leaves to the host what in integers isn't
     onnxruntime's result bit for bit; ``timing`` makes streams for a simulation without numbers.
-    ``vthreads`` is how many virtual threads default schedules
-    use. ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
-    schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
-    of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
-    is told (what, done, of). ``processor`` runs what the others don't; ``gpu`` is what kernels must
-    keep to. ``target`` is another package's, in the accelerator's place.
+    ``loops`` is where processes share scheduled loops. ``vthreads`` is how many virtual threads
+    default schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
+    ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
+    ``functions`` are those of the processor's functions. ``dump`` is a folder for the text after
+    every pass. ``progress`` is told (what, done, of). ``processor`` runs what the others don't;
+    ``gpu`` is what kernels must keep to. ``target`` is another package's, in the accelerator's
+    place.
     """
 
     device: str = ACCELERATOR
@@ -64,6 +66,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     timing: bool = False
+    loops: LoopStore | None = None
     vthreads: int = 2
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
@@ -100,7 +103,7 @@ class Options:
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
-        kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing
+        kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
         return Accelerator(config, *kind)
 
 

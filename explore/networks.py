@@ -20,8 +20,10 @@ from vdla.compiler.build import Options, import_graph, link_graph, placed_graph
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.placement import ACCELERATOR, report
+from vdla.compiler.targets.accelerator.loop_store import user_store
 from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
+from vdla.compiler.targets.accelerator.search.workload import sources
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
 from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
@@ -77,15 +79,21 @@ class Networks:
         paths: ONNX files by the networks' names.
         shapes: sizes that the files leave open.
         vthreads: virtual threads of schedules that no record gives.
+        kept: whether scheduled loops are kept on disk, in the cache of the machine that compiles.
 
     Raises:
         ModelError: a file is not a quantized model that can be compiled.
     """
 
     def __init__(
-        self, paths: Mapping[str, Path], shapes: Shapes | None = None, vthreads: int = 2
+        self,
+        paths: Mapping[str, Path],
+        shapes: Shapes | None = None,
+        vthreads: int = 2,
+        *,
+        kept: bool = False,
     ) -> None:
-        self.vthreads = vthreads
+        self.vthreads, self.kept = vthreads, kept
         self.graphs = {name: import_graph(path, None, shapes) for name, path in paths.items()}
         known = (sorted(paths), sorted((shapes or {}).items()), vthreads)
         files = [path for _, path in sorted(paths.items())]
@@ -107,7 +115,8 @@ class Networks:
         return result
 
     def _options(self, records: TileRecords | None = None) -> Options:
-        return Options(vthreads=self.vthreads, records=records, timing=True)
+        loops = user_store(sources()) if self.kept else None
+        return Options(vthreads=self.vthreads, records=records, timing=True, loops=loops)
 
     def layers(self, name: str, config: Config) -> tuple[list[Operator], str]:
         """A network's accelerated layers on a design, before any schedule, and why the design can't

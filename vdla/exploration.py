@@ -91,7 +91,7 @@ def evaluator(
     for name in weights or {}:
         if name not in names:
             raise UsageError(f"--weight: expected one of {', '.join(names)}, found {name}")
-    return Evaluator(Networks(paths, shapes), names, weights or {}, part)
+    return Evaluator(Networks(paths, shapes, kept=True), names, weights or {}, part)
 
 
 @takes(Explore)

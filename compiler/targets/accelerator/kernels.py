@@ -4,7 +4,8 @@
 
 Loops of convolutions don't depend on how much the buffers hold (``FITS_ALREADY``), and neither
 loops nor instructions of any operator on pace, memory or lanes of LUTs. So designs that differ in
-those alone share them: an exploration makes thousands of kernels of few layers.
+those alone share them: an exploration makes thousands of kernels of few layers. With a
+``LoopStore`` processes share loops on disk, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import lru_cache
 
 from vdla.compiler.schedule.schedule import checked_at_the_end
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
+from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.lower import to_instructions, to_loops
 from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.compiler.tir.ir import PrimFunc
@@ -22,21 +24,26 @@ from vdla.isa.config import Config
 DEPTH = 1 << 16  # entries of each buffer of the config that loops are made for
 
 
-def kernel_of(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    """The instructions of an operator, before tokens and addresses.
+def kernel_of(
+    template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None = None
+) -> Kernel:
+    """The instructions of an operator, before tokens and addresses; loops come from ``store`` where
+    it has them, and go there.
 
     Raises:
         AllocationError: its buffers, or its micro-ops, exceed what the config has.
         CodegenError, IntrinsicError: no instruction of the config expresses an access.
         ScheduleError: the operator's schedule isn't well formed.
     """
-    return _instructions(template, tile, config.untimed)
+    return _instructions(template, tile, config.untimed, store)
 
 
 @lru_cache(maxsize=512)
-def _instructions(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+def _instructions(
+    template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None
+) -> Kernel:
     depths = _roomy(config) if template.FITS_ALREADY else config
-    return to_instructions(_loops(template, tile, depths), config)
+    return to_instructions(_loops(template, tile, depths, store), config)
 
 
 def _roomy(config: Config) -> Config:
@@ -51,8 +58,14 @@ def _roomy(config: Config) -> Config:
 
 
 @lru_cache(maxsize=1024)
-def _loops(template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc:
+def _loops(template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None) -> PrimFunc:
+    stored = store.read(template, tile, config) if store else None
+    if stored is not None:
+        return stored
     with checked_at_the_end():
         schedule = template.schedule(tile, config)
     schedule.check()
-    return to_loops(schedule.mod, config)
+    result = to_loops(schedule.mod, config)
+    if store:
+        store.write(template, tile, config, result)
+    return result

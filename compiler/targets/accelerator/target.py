@@ -20,6 +20,7 @@ from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.description.fit import IntrinsicError
 from vdla.compiler.targets.accelerator.kernels import kernel_of
+from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -86,6 +87,7 @@ class Accelerator(Target):
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
     float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
     of: tuned layers of one geometry share their instructions, whatever numbers stand in these.
+    ``loops`` is where processes share scheduled loops.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -97,6 +99,7 @@ class Accelerator(Target):
     records: TileRecords | None = BUNDLED
     strict: bool = False
     timing: bool = False
+    loops: LoopStore | None = None
 
     @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
@@ -220,7 +223,7 @@ class Accelerator(Target):
             tile = default_tile(template, self.config, self.vthreads, self.records)
             if report is None:
                 known = template.geometry if self.timing and template.TUNED else template
-                return Lowered(template, tile, kernel_of(known, tile, self.config))
+                return Lowered(template, tile, kernel_of(known, tile, self.config, self.loops))
             schedule = template.schedule(tile, self.config)
             return Lowered(template, tile, lower_schedule(schedule, self.config, report))
         except NO_KERNEL as error:
