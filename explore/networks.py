@@ -183,12 +183,12 @@ class Networks:
             counted: whether what the streams do is counted, too, as energy asks for.
         """
         options = self._options(records)
-        return {name: self._exact(name, config, options, counted) for name in self.graphs}
+        with rare_collection():
+            return {name: self._exact(name, config, options, counted) for name in self.graphs}
 
     def _exact(self, name: str, config: Config, options: Options, counted: bool) -> NetworkRun:
         try:
-            with rare_collection():
-                linked = link_graph(self.graphs[name], config, options)
+            linked = link_graph(self.graphs[name], config, options)
             rows = report(linked.network.graph, linked.network.placements)
             refusal = self._refusal(name, rows)
             if refusal:

@@ -78,6 +78,8 @@ def is_index(expr: Expr) -> bool:
 def linear(expr: Expr, ranges: Ranges | None = None) -> Linear:
     """The linear form of an integer expression."""
     match expr:
+        case Var():
+            return Linear(0, {expr: 1})
         case Const(value, _):
             return Linear(int(value), {})
         case Binary("add", a, b):
@@ -88,8 +90,6 @@ def linear(expr: Expr, ranges: Ranges | None = None) -> Linear:
             return _product(expr, linear(a, ranges), linear(b, ranges), ranges)
         case Binary("floordiv" | "floormod", a, Const(c, _)) if c > 0:
             return _divmod_form(expr.op, linear(a, ranges), int(c), expr.dtype, ranges)
-        case Var():
-            return Linear(0, {expr: 1})
     plain = map_expr(expr, lambda e: simplify(e, ranges))
     folded = _fold(plain, ranges)
     return Linear(0, {plain: 1}) if folded is plain else linear(folded, ranges)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from operator import is_
+from operator import attrgetter, is_
 
 from vdla.compiler.tir.ir import (
     Alloc,
@@ -46,18 +46,18 @@ def expr_children(expr: Expr) -> tuple[Expr, ...]:
     kind = type(expr)
     if kind is Var or kind is Const:
         return ()
-    match expr:
-        case Binary(_, a, b):
-            return (a, b)
-        case Not(a) | Cast(a, _):
-            return (a,)
-        case Select(cond, a, b):
-            return (cond, a, b)
-        case Load(_, indices):
-            return indices
-        case Call(_, args, _):
-            return args
-    return ()
+    if several := _SEVERAL.get(kind):
+        return several(expr)
+    return (expr.a,) if isinstance(expr, Not | Cast) else ()
+
+
+# How several children are read; a match would try one kind after the other.
+_SEVERAL: Mapping[type[Expr], Callable[[Expr], tuple[Expr, ...]]] = {
+    Binary: attrgetter("a", "b"),
+    Select: attrgetter("cond", "a", "b"),
+    Load: attrgetter("indices"),
+    Call: attrgetter("args"),
+}
 
 
 def map_expr(expr: Expr, fn: ExprFn) -> Expr:

@@ -22,7 +22,7 @@ from vdla.compiler.targets.accelerator.codegen.beside import (
 )
 from vdla.compiler.targets.accelerator.codegen.bound import check_threads
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel, generate
-from vdla.compiler.targets.accelerator.codegen.op import Op
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.codegen.order import reorder
 from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens
 from vdla.compiler.targets.accelerator.codegen.touches import Touches
@@ -251,8 +251,12 @@ def _merged(
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:
     if not op.tensor:
         return op
-    accesses = tuple(t._replace(space=names.get(t.space, t.space)) for t in op.accesses)
-    return op._replace(accesses=accesses, tensor=names.get(op.tensor, op.tensor))
+    accesses = tuple(
+        Access(names.get(space, space), start, dims, write)
+        for space, start, dims, write in op.accesses
+    )
+    instruction, _, name, tensor, uops, first = op
+    return Op(instruction, accesses, name, names.get(tensor, tensor), uops, first)
 
 
 __all__ = [

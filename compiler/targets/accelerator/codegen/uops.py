@@ -69,7 +69,8 @@ class UopPlanner:
         words = Access("uop", begin // per_word, ((self._words(op.uops), 1),), False)
         instruction = op.instruction.copy()
         instruction.__dict__["uop_begin"] = begin
-        return op._replace(instruction=instruction, accesses=(*op.accesses, words))
+        accesses = (*op.accesses, words)
+        return Op(instruction, accesses, op.name, op.tensor, op.uops, op.first)
 
     def _load(self, name: str, keys: Sequence[Key]) -> Op:
         words = sum(self._words(rows) for rows, _ in keys)
