@@ -59,7 +59,8 @@ def _roomy(config: Config) -> Config:
 
 @lru_cache(maxsize=1024)
 def _loops(template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None) -> PrimFunc:
-    stored = store.read(template, tile, config) if store else None
+    key = repr((type(template).__qualname__, template, tile, config.hash))
+    stored = store.read(key) if store else None
     if stored is not None:
         return stored
     with checked_at_the_end():
@@ -67,5 +68,5 @@ def _loops(template: AnyTemplate, tile: Tile, config: Config, store: LoopStore |
     schedule.check()
     result = to_loops(schedule.mod, config)
     if store:
-        store.write(template, tile, config, result)
+        store.write(key, result)
     return result

@@ -1,7 +1,7 @@
 """Loops of operators on disk: what one process has scheduled, others read.
 
-A file holds the loops of one template with one tile, under the digest of all that they depend on;
-it is there whole or not at all, so processes, and machines with a common folder, may share one.
+A file holds the loops of one operator, under the digest of a text that says all that they depend
+on; it is there whole or not at all, so processes, and machines with a common folder, may share it.
 Reading loops takes a millisecond, scheduling them thirty. A store that can't be written or read, on
 a full disk say, is as if it were empty.
 """
@@ -17,9 +17,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.compiler.tir.ir import PrimFunc
-from vdla.isa.config import Config
 from vdla.support.files import cache_folder, write_bytes
 
 KEPT = 4  # folders, each of other sources of the compiler
@@ -32,25 +30,24 @@ class LoopStore:
 
     folder: Path
 
-    def read(self, template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc | None:
-        """The loops of a template; None where the store has none that can be read."""
+    def read(self, key: str) -> PrimFunc | None:
+        """The loops that a text stands for; None where the store has none that can be read."""
         try:
-            value = pickle.loads(zlib.decompress(self._path(template, tile, config).read_bytes()))
+            value = pickle.loads(zlib.decompress(self._path(key).read_bytes()))
         except DAMAGED:
             return None
         return value if isinstance(value, PrimFunc) else None
 
-    def write(self, template: AnyTemplate, tile: Tile, config: Config, loops: PrimFunc) -> None:
+    def write(self, key: str, loops: PrimFunc) -> None:
         """Keeps loops, where the disk has room."""
-        path = self._path(template, tile, config)
+        path = self._path(key)
         with suppress(OSError):
             path.parent.mkdir(exist_ok=True)
             write_bytes(path, zlib.compress(pickle.dumps(loops), 1))
 
-    def _path(self, template: AnyTemplate, tile: Tile, config: Config) -> Path:
-        known = type(template).__qualname__, template, tile, config.hash
-        key = sha256(repr(known).encode()).hexdigest()
-        return self.folder / key[:2] / key[2:]
+    def _path(self, key: str) -> Path:
+        name = sha256(key.encode()).hexdigest()
+        return self.folder / name[:2] / name[2:]
 
 
 @cache
