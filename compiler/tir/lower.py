@@ -146,31 +146,44 @@ def _guard(cond: Expr, body: Stmt) -> Stmt:
     return body if cond == TRUE else If(cond, body)
 
 
-def simplify_stmt(stmt: Stmt, ranges: Ranges | None = None) -> Stmt:
+def simplify_stmt(stmt: Stmt) -> Stmt:
     """Simplified expressions, decided conditions taken, plain loops of one step removed.
 
     Precondition: ``stmt`` contains no Block.
     """
-    known: Ranges = ranges or {}
+    once: dict[Var, Expr] = {}
+    shorter = _without_plain_steps(stmt, once)
+    return _simplify(substitute(shorter, once), {})
+
+
+def _without_plain_steps(stmt: Stmt, once: dict[Var, Expr]) -> Stmt:
+    """A statement without plain loops of one step; ``once`` gets their variables, which are 0."""
     match stmt:
         case For(var, 1, "serial", body) if not stmt.annotations:
-            return simplify_stmt(substitute(body, {var: ZERO}), known)
-        case For(var, extent, _, body):
+            once[var] = ZERO
+            return _without_plain_steps(body, once)
+    return map_stmt(stmt, lambda s: _without_plain_steps(s, once))
+
+
+def _simplify(stmt: Stmt, known: Ranges) -> Stmt:
+    """A simplified statement, in loops with the ranges ``known``."""
+    match stmt:
+        case For(var, extent, _, _):
             known = {**known, var: (0, extent - 1)}
         case If(cond, then, orelse):
             return _simplify_if(simplify(cond, known), then, orelse, known)
-    new = map_stmt(stmt, lambda s: simplify_stmt(s, known), lambda e: simplify(e, known))
+    new = map_stmt(stmt, lambda s: _simplify(s, known), lambda e: simplify(e, known))
     return _drop_empty(new) if isinstance(new, Seq) else new
 
 
 def _simplify_if(cond: Expr, then: Stmt, orelse: Stmt | None, known: Ranges) -> Stmt:
     """A condition that is simplified: one side where it is decided, else both."""
     if cond == TRUE:
-        return simplify_stmt(then, known)
+        return _simplify(then, known)
     if cond == FALSE:
-        return Seq(()) if orelse is None else simplify_stmt(orelse, known)
-    other = None if orelse is None else simplify_stmt(orelse, known)
-    return If(cond, simplify_stmt(then, known), other)
+        return Seq(()) if orelse is None else _simplify(orelse, known)
+    other = None if orelse is None else _simplify(orelse, known)
+    return If(cond, _simplify(then, known), other)
 
 
 def _drop_empty(stmt: Seq) -> Stmt:
