@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from vdla.explore.constraints import Constraint
 from vdla.explore.errors import ExploreError
 from vdla.explore.space import IllegalError, load_space, space_names
-from vdla.isa.config import ConfigError
+from vdla.isa.config import ConfigError, load_config
 
 TEXT = """
 base = "tiny"
@@ -82,9 +83,25 @@ def test_a_digest_is_of_what_the_space_holds(tmp_path, space):
 
 
 def test_bundled_spaces_have_designs():
-    assert {"default", "small"} <= set(space_names())
+    assert {"default", "small", "xc7z020"} <= set(space_names())
     for name in space_names():
         assert next(load_space(name).designs())
+
+
+def test_space_xc7z020_has_the_lanes_of_each_array_in_the_fabric():
+    space = load_space("xc7z020")
+    first = space.values(next(space.points()))
+    narrow = {**first, "block_out": 16, "fabric_lanes": 20}
+    with pytest.raises(IllegalError, match=r"^fabric_lanes to be even, .* block_out"):
+        space.design(space.point(narrow))
+    for values in (narrow | {"fabric_lanes": 16}, narrow | {"block_out": 32}):
+        assert space.design(space.point(values)).fabric_lanes == values["fabric_lanes"]
+
+
+def test_config_xc7z020_is_a_design_of_its_space():
+    space, config = load_space("xc7z020"), load_config("xc7z020")
+    point = space.point(config.to_dict())
+    assert replace(space.design(point), name="xc7z020") == config
 
 
 @pytest.mark.parametrize(
