@@ -26,6 +26,7 @@ HALVINGS = 8  # at most: beyond that it is another machine
 BUFFERS = ("inp", "wgt", "acc", "uop")
 DEEP = 128  # entries: yosys makes shallower buffers of LUTs, which ``size`` doesn't know
 SHAPES = tuple((36 >> i, 512 << i) for i in range(6))  # of a block RAM: bits, entries
+FABRIC = 1 / 8  # a multiply-add in LUTs, in lanes of block_out, on either family
 TRUSTED = {"lut": 0.9, "ff": 0.9}  # the part of a saving that is counted on; all of the others
 
 
@@ -92,13 +93,14 @@ def estimate(
 def size(board: Board, config: Config) -> dict[str, float]:
     """LUT and FF in lanes of block_out, DSP in multipliers of 18 × 25 bits, BRAM in 18 Kbit."""
     logic = LOGIC[board.device[:2]]
-    ports, macs = logic.port * config.port_bytes, logic.mac * config.macs_per_cycle
-    lanes = config.block_out + ports + macs
+    in_fabric = config.block_in * config.fabric_lanes
+    macs = logic.mac * (config.macs_per_cycle - in_fabric) + FABRIC * in_fabric
+    lanes = config.block_out + logic.port * config.port_bytes + macs
     return {
         "lut": logic.lut + lanes,
         "ff": logic.ff + lanes,
         # GEMM makes two products with one, the ALU takes three a lane, STORE two a lane.
-        "dsp": config.block_in * ceil_div(config.block_out, 2)
+        "dsp": config.block_in * ceil_div(config.block_out - config.fabric_lanes, 2)
         + 3 * config.block_out
         + 2 * config.port_bytes,
         # One more stands in a ULX3S's bridge.

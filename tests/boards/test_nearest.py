@@ -121,12 +121,26 @@ def test_nothing_fits():
 
 @pytest.mark.parametrize(
     ("name", "dsp", "blocks"),
-    [("tiny", 28, [1, 4, 8, 1]), ("ulx3s", 64, [8, 16, 30, 4]), ("paper", 192, [16, 64, 114, 16])],
+    [
+        ("tiny", 28, [1, 4, 8, 1]),
+        ("ulx3s", 64, [8, 16, 30, 4]),
+        ("paper", 192, [16, 64, 114, 16]),
+        ("xc7z020", 208, [32, 128, 58, 4]),
+    ],
 )
 def test_multipliers_and_block_rams(name, dsp, blocks):
     config = load_config(name)
     assert size(BOARD, config)["dsp"] == dsp
     assert [block_rams(config, buffer) for buffer in ("inp", "wgt", "acc", "uop")] == blocks
+
+
+def test_multipliers_in_luts_take_luts():
+    """As yosys counts them: docs/decisions/0051."""
+    used, mixed = {"lut": 11_080, "ff": 14_354, "dsp": 192}, PAPER.override(["fabric_lanes=8"])
+    changed = estimate(BOARD, PAPER, used, mixed)
+    assert changed["dsp"] == 128
+    assert changed["lut"] == pytest.approx(16_455, rel=0.05)
+    assert changed["ff"] >= 14_354 + 4_088
 
 
 def counted(board, config, folder):
