@@ -48,6 +48,8 @@ records: .venv/ready
 	  $(BIN)/vdla tune $$model -c paper --vthreads 1,2 --workers $(JOBS) \
 	    --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl || exit 1; \
 	done
+	$(BIN)/vdla tune resnet18 -c xc7z020 --trials 16 --workers $(JOBS) \
+	  --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl
 
 lint: .venv/ready
 	$(BIN)/ruff check .
