@@ -1,4 +1,4 @@
-"""Parts with a processor as AMD sells them: what they have, where the processor's side lies."""
+"""Parts as their makers sell them: what they have, and where a processor's side lies."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from vdla.boards.board import Board, BoardError
 
 @dataclass(frozen=True)
 class Part:
-    """A device as AMD's tools order it, what it has, and which flows know it.
+    """A device as its maker orders it, what it has, and which flows know it.
 
-    ``host`` is what the compiler calls its processor.
+    ``family`` is what yosys calls its family, ``host`` what the compiler calls its processor:
+    "native" is the machine that compiles.
     """
 
     device: str
     package: str
     speed: str
+    family: str
     available: Mapping[str, int]
     toolchains: tuple[str, ...]
-    host: str
+    host: str = "native"
 
     @property
     def name(self) -> str:
-        """A 7-series' device and package stand together."""
+        """A 7-series' device and package stand together; Lattice's speed before the package."""
+        if self.family == "ecp5":
+            return f"{self.device}-{self.speed}{self.package}"
         joint = "" if self.device.startswith("xc7") else "-"
         return f"{self.device}{joint}{self.package}-{self.speed}"
 
@@ -33,6 +37,7 @@ XC7Z020 = Part(
     "xc7z020",
     "clg400",
     "1",
+    "xc7",
     available={"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140},  # DS190, table 1
     toolchains=("vivado", "xray", "yosys"),
     host="cortex-a9",
@@ -41,9 +46,18 @@ XCZU3EG = Part(
     "xczu3eg",
     "sbva484",
     "1-i",
+    "xcup",
     available={"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216},  # DS891
     toolchains=("vivado", "yosys"),
     host="cortex-a53",
+)
+LFE5U_85F = Part(
+    "LFE5U-85F",
+    "BG381C",
+    "6",
+    "ecp5",
+    available={"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},  # FPGA-DS-02012
+    toolchains=("trellis",),
 )
 
 

@@ -17,6 +17,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
 from vdla.boards.board import Board
+from vdla.boards.parts import LFE5U_85F
 from vdla.boards.soc import leds
 from vdla.boards.soc.sdram import AS4C16M16SA, Chip
 from vdla.boards.soc.soc import Soc
@@ -32,13 +33,13 @@ CLOCK_OUT, DATA_OUT, DATA_IN = 3.5, (2.5, 4.5), (0.5, 2.5)  # ns: pads and board
 BOARD = Board(
     name="ulx3s",
     title="Radiona ULX3S-85F",
-    device="LFE5U-85F-6BG381C",
+    device=LFE5U_85F.name,
     config="ulx3s",
     clock_hz=CLOCK_HZ,
     memory_bytes=AS4C16M16SA.nbytes,
     transport="serial",
-    toolchains=("trellis",),
-    available={"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},
+    toolchains=LFE5U_85F.toolchains,
+    available=LFE5U_85F.available,
 )
 CHIP = AS4C16M16SA
 
