@@ -18,6 +18,7 @@ from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress, call, find, find_yosys
+from vdla.boards.flows.yosys import Area, Flat, kept_apart, total, unit_of
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
@@ -31,6 +32,15 @@ CELLS = {  # nextpnr's names of what ``available`` counts
     "ff": "TRELLIS_FF",
     "dsp": "MULT18X18D",
     "bram": "DP16KD",
+}
+LUT_RAM, BLOCK_RAM = "TRELLIS_DPR16X4", "DP16KD"
+COUNTED = {  # what a cell of yosys's netlist is, and how many of nextpnr's
+    "LUT4": ("lut", 1),
+    "CCU2C": ("lut", 2),
+    LUT_RAM: ("lut", 4),
+    "TRELLIS_FF": ("ff", 1),
+    "MULT18X18D": ("dsp", 1),
+    BLOCK_RAM: ("bram", 1),
 }
 
 
@@ -74,22 +84,32 @@ def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequen
     module = find_module(board.name)
     plan = module.platform().build(module.Top(config), name=NAME, do_build=False, emit_src=False)
     files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.lpf")}
-    files[f"{NAME}.ys"] = yosys_script(SYNTHESIS)
+    files[f"{NAME}.ys"] = script()
     words = text(plan.files[f"build_{NAME}.sh"]).split()
     first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
     return files, words[first : words.index("--json")]
 
 
+def script(*, apart: bool = False) -> str:
+    """Maps ``vdla.il`` for ECP5 into ``vdla.json``; a core's units are kept ``apart`` or not."""
+    return yosys_script(SYNTHESIS, before=kept_apart() if apart else "")
+
+
 def synthesized(netlist: Path) -> dict[str, float]:
     """What yosys's netlist uses, as nextpnr will count it."""
-    modules = json.loads(netlist.read_text())["modules"]
-    cells = Counter(cell["type"] for cell in modules[NAME]["cells"].values())
-    return {
-        "lut": cells["LUT4"] + 2 * cells["CCU2C"] + 4 * cells["TRELLIS_DPR16X4"],
-        "ff": cells["TRELLIS_FF"],
-        "dsp": cells["MULT18X18D"],
-        "bram": cells["DP16KD"],
-    }
+    used = total(area(Flat(json.loads(netlist.read_text())["modules"])))
+    return {name: used[name] for name in CELLS}
+
+
+def area(flat: Flat) -> Area:
+    """LUTs, flip-flops, multipliers and block RAMs per unit, as nextpnr will count them."""
+    result: Area = {}
+    for path, kind, _, _ in flat.cells:
+        count = result.setdefault(unit_of(path), Counter())
+        if kind in COUNTED:
+            resource, number = COUNTED[kind]
+            count[resource] += number
+    return result
 
 
 def _result(board: Board, config: Config, folder: Path) -> Bitstream:

@@ -118,12 +118,17 @@ def script(family: str, *, apart: bool = True) -> str:
     be counted. Wide multiplexers out of MUXF7 and MUXF8 are left out: they save a level, and cost
     twice the LUTs; and so are shift registers in LUTs, since there are flip-flops enough.
     """
-    units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_*"))
     return yosys_script(
         f"synth_xilinx -family {family} -flatten -nowidelut -nosrl -noiopad -noclkbuf",
-        before=f"setattr -mod -set keep_hierarchy 1 *core {units}\n" if apart else "",
+        before=kept_apart() if apart else "",
         mapping=MAPPING,
     )
+
+
+def kept_apart() -> str:
+    """What tells yosys to keep the units of a core apart, to be counted."""
+    units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_*"))
+    return f"setattr -mod -set keep_hierarchy 1 *core {units}\n"
 
 
 class Flat:

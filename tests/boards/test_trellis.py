@@ -21,7 +21,8 @@ BOARD, TINY = find_board("ulx3s"), load_config("tiny")
 CELLS = {"LUT4": 900, "CCU2C": 40, "TRELLIS_DPR16X4": 5, "TRELLIS_FF": 700, "MULT18X18D": 20}
 
 YOSYS = """
-cells = {f"{kind}{i}": {"type": kind} for kind, n in CELLS.items() for i in range(n)}
+bare = {"connections": {}, "port_directions": {}, "parameters": {}}
+cells = {f"{k}{i}": {"type": k, **bare} for k, n in CELLS.items() for i in range(n)}
 json.dump({"modules": {"vdla": {"cells": cells}}}, open("vdla.json", "w"))
 """
 NEXTPNR = """
