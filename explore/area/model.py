@@ -1,8 +1,8 @@
-"""The area model: what a core takes of a 7-series device, without a mapping.
+"""The area model: what a core takes of a family's devices, without a mapping.
 
-DSPs and block RAMs follow from the structure and are exact. LUTs and flip-flops are a sum over
-features (``features.py``) with coefficients that ``benchmarks/area_fit.py`` fits to mappings by
-yosys, unit by unit. yosys shares some logic among units where they aren't kept apart, as in the
+Multipliers and block RAMs follow from the structure and are exact. LUTs and flip-flops are a sum
+over features (``features.py``) with coefficients that ``benchmarks/area_fit.py`` fits to mappings
+by yosys, unit by unit. yosys shares some logic among units where they aren't kept apart, as in the
 flows that make bitstreams: a factor of the whole, fitted too.
 """
 
@@ -12,23 +12,23 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from vdla.boards.board import Board
 from vdla.boards.flows.fit import over
 from vdla.boards.parts import Part
+from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.structure import block_rams, dsps
+from vdla.explore.errors import ExploreError
 from vdla.isa.config import Config
-
-MODEL = Path(__file__).parent / "data" / "model.toml"
 
 Coefficients = Mapping[str, Mapping[str, float]]  # by unit and feature
 
 
 @dataclass(frozen=True)
 class Counts:
-    """LUTs, flip-flops, DSPs, and block RAMs in RAMB36: a RAMB18 is half of one."""
+    """LUTs, flip-flops, multipliers, and block RAMs in the family's unit: DP16KD of an ECP5; of a
+    7-series device RAMB36, of which a RAMB18 is half."""
 
     luts: int
     ffs: int
@@ -50,29 +50,31 @@ class Area(Counts):
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients of LUTs and flip-flops, and what of them is left where units share logic."""
+    """Coefficients of a family's LUTs and flip-flops, and what is left where units share logic."""
 
+    family: Family
     luts: Coefficients
     ffs: Coefficients
     shared_luts: float
     shared_ffs: float
 
 
-def estimate(config: Config) -> Area:
-    """A core's area on a 7-series device as yosys maps it flat, in a millisecond.
+def estimate(config: Config, family: str = DEFAULT) -> Area:
+    """A core's area on a device of a family as yosys maps it flat, in a millisecond.
 
-    DSPs and RAMB36 are exact; ``benchmarks/area_fit.py`` prints how far LUTs and flip-flops are
-    off.
+    Multipliers and block RAMs are exact; ``benchmarks/area_fit.py`` prints how far LUTs and
+    flip-flops are off. On an ECP5 it is the area of a ULX3S's whole design around the core.
     """
-    return estimate_by(model(), config)
+    return estimate_by(model(family), config)
 
 
 def estimate_by(model: Model, config: Config) -> Area:
     """A core's area by a model."""
-    memories, kept = lut_rams(config), registers(config)
-    multipliers, rams = dsps(config), block_rams(config)
+    family = model.family
+    memories, kept = lut_rams(config, family), registers(config, family)
+    multipliers, rams = dsps(config, family), block_rams(config, family)
     units = {}
-    for unit, values in features(config).items():
+    for unit, values in features(config, family).items():
         kind = FITTED_AS.get(unit, unit)
         luts, ffs = (_total(values, each.get(kind, {})) for each in (model.luts, model.ffs))
         units[unit] = Counts(
@@ -96,11 +98,21 @@ def _total(values: Mapping[str, float], coefficients: Mapping[str, float]) -> fl
 
 
 @cache
-def model() -> Model:
-    """The model that ships with the package."""
-    data = tomllib.loads(MODEL.read_text())
+def model(family: str = DEFAULT) -> Model:
+    """The family's model that ships with the package.
+
+    Raises:
+        ExploreError: the family's coefficients aren't fitted yet.
+    """
+    chosen = FAMILIES[family]
+    if not chosen.model_path.exists():
+        raise ExploreError(
+            f"area on {chosen.title}: expected coefficients in {chosen.coefficients}, found none; "
+            f"fit them with: python benchmarks/area_fit.py --family {family} --measure MINUTES"
+        )
+    data = tomllib.loads(chosen.model_path.read_text())
     shared = data["shared"]
-    return Model(data["lut"], data["ff"], shared["lut"], shared["ff"])
+    return Model(chosen, data["lut"], data["ff"], shared["lut"], shared["ff"])
 
 
 def fits(area: Counts, part: Part | Board) -> list[str]:

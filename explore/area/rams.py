@@ -1,4 +1,4 @@
-"""How yosys maps a memory to the RAMs of a 7-series device: which kind, and how many.
+"""How yosys maps a memory to the RAMs of a family of devices: which kind, and how many.
 
 yosys (``memory_libmap``) tries each kind of RAM in each of its shapes and takes the cheapest. A
 shape is a width with the depth that goes with it. What it costs:
@@ -10,7 +10,8 @@ shape is a width with the depth that goes with it. What it costs:
 * two units for each read port that no write port shares.
 
 Columns that are written apart begin at a byte of 9 bits. So the numbers of RAMs are exact, for
-yosys's tables of the family (``lutrams_xc5v.txt``, ``brams_xc4v.txt``).
+yosys's tables of the families: ``lutrams_xc5v.txt`` and ``brams_xc4v.txt`` for the 7 series,
+``lutrams_trellis.txt`` and ``brams_16kd.txt`` for ECP5.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from vdla.support.numbers import ceil_div
 BYTE = 9  # bits of a block RAM that are written together
 CHOSEN_BIT = 0.5
 READ_PORT = 2
-HALF, FULL = 129, 257  # what a RAMB18 and a RAMB36 cost
+HALF, FULL, DP16KD = 129, 257, 128  # what a RAMB18, a RAMB36 and a DP16KD cost
 LUT_RAM = 8
-LUT_RAM_LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM64X1D": 2, "RAM128X1D": 4}
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Rams:
-    """RAMs of a memory: block RAMs in halves of a RAMB36, and LUTs; neither where it is made of
-    flip-flops. Where RAMs lie behind each other, ``chosen`` are the bits that a read chooses from
-    the further ones, and ``decoded`` the write enables."""
+    """RAMs of a memory: block RAMs in the family's unit (RAMB36, DP16KD), and LUTs; neither where
+    it is made of flip-flops. Where RAMs lie behind each other, ``chosen`` are the bits that a read
+    chooses from the further ones, and ``decoded`` the write enables."""
 
-    halves: int = 0
+    blocks: float = 0
     luts: int = 0
     chosen: int = 0
     decoded: int = 0
@@ -68,7 +68,8 @@ class Kind:
     """A RAM of ``1 << address_bits`` entries of the first of its ``widths``; of the next, half.
 
     ``reads`` is the number of ports left for reading when one writes. ``fixed`` is the part of the
-    ``cost`` that it has whatever it holds; the rest goes with the bits that are used.
+    ``cost`` that it has whatever it holds; the rest goes with the bits that are used. It is
+    ``blocks`` block RAMs in the family's unit, or a LUT RAM of so many ``luts``.
     """
 
     primitive: str
@@ -78,36 +79,43 @@ class Kind:
     widths: tuple[int, ...]
     reads: int
     shares: bool = False  # whether a read port may be the write port
+    blocks: float = 0
+    luts: int = 0
 
     @property
     def is_block(self) -> bool:
         """Whether it is a block RAM."""
-        return self.primitive.startswith("RAMB")
+        return self.blocks > 0
 
 
+Kinds = tuple[Kind, ...]
 NARROW, TRUE, SIMPLE = (1, 2, 4, 9), (1, 2, 4, 9, 18), (1, 2, 4, 9, 18, 36)
-KINDS = (
-    Kind("RAM32M", LUT_RAM, 0, 5, (4,), 1),
-    Kind("RAM64X1D", LUT_RAM, 0, 6, (2,), 1),
-    Kind("RAM128X1D", LUT_RAM, 0, 7, (1,), 1),
-    Kind("RAM32M", LUT_RAM - 1, 0, 5, (2,), 3),
-    Kind("RAM64M", LUT_RAM - 1, 0, 6, (1,), 3),
-    Kind("RAM32M", LUT_RAM, 1, 5, (6,), 1),
-    Kind("RAM64M", LUT_RAM, 1, 6, (3,), 1),
-    Kind("RAMB18", HALF, HALF, 14, TRUE, 1, shares=True),
-    Kind("RAMB36", FULL, FULL, 15, (*TRUE, 36), 1, shares=True),
-    Kind("RAMB36 cascade", 513, 513, 16, NARROW, 1, shares=True),
-    Kind("RAMB18", HALF, HALF, 14, SIMPLE, 1),
-    Kind("RAMB36", FULL, FULL, 15, (*SIMPLE, 72), 1),
+SERIES_7: Kinds = (
+    Kind("RAM32M", LUT_RAM, 0, 5, (4,), 1, luts=4),
+    Kind("RAM64X1D", LUT_RAM, 0, 6, (2,), 1, luts=2),
+    Kind("RAM128X1D", LUT_RAM, 0, 7, (1,), 1, luts=4),
+    Kind("RAM32M", LUT_RAM - 1, 0, 5, (2,), 3, luts=4),
+    Kind("RAM64M", LUT_RAM - 1, 0, 6, (1,), 3, luts=4),
+    Kind("RAM32M", LUT_RAM, 1, 5, (6,), 1, luts=4),
+    Kind("RAM64M", LUT_RAM, 1, 6, (3,), 1, luts=4),
+    Kind("RAMB18", HALF, HALF, 14, TRUE, 1, shares=True, blocks=0.5),
+    Kind("RAMB36", FULL, FULL, 15, (*TRUE, 36), 1, shares=True, blocks=1),
+    Kind("RAMB36 cascade", 513, 513, 16, NARROW, 1, shares=True, blocks=2),
+    Kind("RAMB18", HALF, HALF, 14, SIMPLE, 1, blocks=0.5),
+    Kind("RAMB36", FULL, FULL, 15, (*SIMPLE, 72), 1, blocks=1),
 )
-HALVES = {"RAMB18": 1, "RAMB36": 2, "RAMB36 cascade": 4}
+ECP5: Kinds = (
+    Kind("TRELLIS_DPR16X4", 4, 4, 4, (4,), 1, luts=4),
+    Kind("DP16KD", DP16KD, DP16KD, 14, TRUE, 1, shares=True, blocks=1),
+    Kind("DP16KD", DP16KD, DP16KD, 14, SIMPLE, 1, blocks=1),  # as PDPW16KD
+)
 
 
 @cache
-def rams_of(memory: Memory) -> Rams:
-    """The RAMs that yosys makes a memory of."""
+def rams_of(memory: Memory, kinds: Kinds) -> Rams:
+    """The RAMs that yosys makes a memory of, where a family has these ``kinds``."""
     best: dict[bool, tuple[float, Rams]] = {}
-    for kind in KINDS:
+    for kind in kinds:
         if kind.is_block and memory.combinational:
             continue
         option = _cheapest(memory, kind)
@@ -155,10 +163,10 @@ def _rams(memory: Memory, kind: Kind, shape: tuple[int, int], copies: int) -> Ra
     for bits in memory.bits_read[:copies]:
         count -= _unread(memory, bits, shape, byte)
     if kind.is_block:
-        return Rams(HALVES[kind.primitive] * count, 0, *_choice(memory, rows))
+        return Rams(kind.blocks * count, 0, *_choice(memory, rows))
     if kind.primitive.endswith("X1D"):
         count = rows * memory.width * memory.reads
-    return Rams(0, LUT_RAM_LUTS[kind.primitive] * count, *_choice(memory, rows))
+    return Rams(0, kind.luts * count, *_choice(memory, rows))
 
 
 def _unread(memory: Memory, read: frozenset[int], shape: tuple[int, int], byte: int) -> int:

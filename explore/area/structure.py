@@ -1,6 +1,6 @@
-"""What follows from a config without a mapping: the memories of the core, and its DSPs.
+"""What follows from a config without a mapping: the memories of the core, and its multipliers.
 
-Both are what ``hw/`` describes, unit by unit, so DSPs and block RAMs are exact.
+Both are what ``hw/`` describes, unit by unit, so multipliers and block RAMs are exact.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from vdla.boards.flows.yosys import AROUND
+from vdla.explore.area.families import Family
 from vdla.explore.area.rams import Memory, Rams, rams_of
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
@@ -23,34 +25,38 @@ from vdla.support.numbers import ceil_div
 
 SCRATCHPADS, QUEUES = "scratchpads", "queues, tokens"  # units, as boards/flows/yosys.py calls them
 CONFIGS = 64  # whose memories are kept at hand
-ALU_DSPS, STORE_DSPS = 3, 2  # of a lane
+ALU_PRODUCTS, STORE_PRODUCTS = 3, 2  # of 25 × 18 bits, of a lane
 
 
 @dataclass(frozen=True)
 class Placed:
-    """So many equal memories of a unit."""
+    """So many equal memories of a unit, on a family."""
 
     unit: str
     memory: Memory
+    family: Family
     count: int = 1
 
     @cached_property
     def rams(self) -> Rams:
         """The RAMs of all of them."""
-        one, n = rams_of(self.memory), self.count
-        return Rams(n * one.halves, n * one.luts, n * one.chosen, n * one.decoded)
+        one, n = rams_of(self.memory, self.family.kinds), self.count
+        return Rams(n * one.blocks, n * one.luts, n * one.chosen, n * one.decoded)
 
 
 @lru_cache(maxsize=CONFIGS)
-def memories(config: Config, *, apart: bool = False) -> tuple[Placed, ...]:
-    """The memories of a core whose size follows from the config.
+def memories(config: Config, family: Family, *, apart: bool = False) -> tuple[Placed, ...]:
+    """The memories of a core whose size follows from the config, and those around it.
 
     Where units aren't kept ``apart``, RAMs are left out none of whose bits any unit reads.
     """
-    return tuple(_memories(config, apart=apart))
+    around = ((AROUND, memory, 1) for memory in family.around)
+    own = _memories(config, apart=apart)
+    return tuple(Placed(unit, memory, family, count) for unit, memory, count in (*own, *around))
 
 
-def _memories(config: Config, *, apart: bool) -> Iterator[Placed]:
+def _memories(config: Config, *, apart: bool) -> Iterator[tuple[str, Memory, int]]:
+    """The unit, the memory, and how many there are."""
     scratchpad_reads = {
         "inp": config.window_rows,
         "wgt": 1,
@@ -61,21 +67,21 @@ def _memories(config: Config, *, apart: bool) -> Iterator[Placed]:
         count = 1 if name == "acc" else beats(config, name)
         columns = (8 * config.entry(name) // count,) * count
         bits = () if apart else _bits_read(config, name, reads)
-        yield Placed(SCRATCHPADS, Memory(config.depth(name), columns, reads=reads, bits_read=bits))
+        yield SCRATCHPADS, Memory(config.depth(name), columns, reads=reads, bits_read=bits), 1
     if config.tables:
         table = Memory(config.tables * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
-        yield Placed(SCRATCHPADS, table, config.block_out // TABLE_LANES)
+        yield SCRATCHPADS, table, config.block_out // TABLE_LANES
     port, word = 8 * config.port_bytes, instruction_bits(config)
     for engine in ring_of(config).engines:
         queue = fifo(config.command_queue, word + INDEX_BITS)
         bits = () if apart else (command_bits(config, engine),)
-        yield Placed(QUEUES, replace(queue, bits_read=bits))
-    yield Placed("LOAD", fifo(config.read_buffer_beats, port))
+        yield QUEUES, replace(queue, bits_read=bits), 1
+    yield "LOAD", fifo(config.read_buffer_beats, port), 1
     raw_beats = config.block_out * INT32_BYTES // config.port_bytes
-    yield Placed("STORE", fifo(BUFFER_VECTORS * raw_beats, port))
+    yield "STORE", fifo(BUFFER_VECTORS * raw_beats, port), 1
     per_instruction = ceil_div(word, port)
     slots = ceil_div(fetch_buffer_beats(config), per_instruction)
-    yield Placed("fetch", Memory(slots, (port,) * per_instruction, combinational=True))
+    yield "fetch", Memory(slots, (port,) * per_instruction, combinational=True), 1
 
 
 def fifo(depth: int, width: int) -> Memory:
@@ -120,21 +126,21 @@ def _bits_read(config: Config, name: str, reads: int) -> tuple[frozenset[int], .
     )
 
 
-def dsps(config: Config) -> dict[str, int]:
-    """DSPs of each unit that has some: two products of GEMM share one."""
+def dsps(config: Config, family: Family) -> dict[str, int]:
+    """Multipliers of each unit that has some."""
     with_dsps = config.block_out - config.fabric_lanes
     return {
-        "GEMM": with_dsps // 2 * config.block_in,
-        "ALU": ALU_DSPS * config.block_out,
-        "STORE": STORE_DSPS * config.port_bytes,
+        "GEMM": with_dsps // family.rows * config.block_in,
+        "ALU": family.per_product * ALU_PRODUCTS * config.block_out,
+        "STORE": family.per_product * STORE_PRODUCTS * config.port_bytes,
     }
 
 
-def block_rams(config: Config, *, apart: bool = False) -> dict[str, float]:
-    """RAMB36 of each unit that has some, a RAMB18 being half of one; units are kept ``apart`` or
-    not."""
+def block_rams(config: Config, family: Family, *, apart: bool = False) -> dict[str, float]:
+    """Block RAMs of each unit that has some, in the family's unit; of a RAMB36 a RAMB18 is half.
+    Units are kept ``apart`` or not."""
     result: dict[str, float] = {}
-    for placed in memories(config, apart=apart):
-        if placed.rams.halves:
-            result[placed.unit] = result.get(placed.unit, 0.0) + placed.rams.halves / 2
+    for placed in memories(config, family, apart=apart):
+        if placed.rams.blocks:
+            result[placed.unit] = result.get(placed.unit, 0.0) + placed.rams.blocks
     return result

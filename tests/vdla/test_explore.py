@@ -77,7 +77,8 @@ def test_the_front_is_mapped(vdla, space, logged, monkeypatch):
     """By yosys; here by what stands in for it, since that takes minutes."""
     mapped = []
 
-    def stand_in(config):
+    def stand_in(config, family):
+        assert family == "xc7"
         mapped.append(config.acc_bytes)
         dsps = 230 if config.acc_bytes == 4096 else 28
         return Area(luts=5000, ffs=6000, dsps=dsps, brams=4.5, units={})

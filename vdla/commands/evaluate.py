@@ -12,7 +12,7 @@ from pathlib import Path
 from vdla import exploration
 from vdla.commands.output import console, log, print_json, table
 from vdla.designs import Evaluate
-from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, number
+from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, family_of, number
 from vdla.isa.config import ConfigError
 from vdla.spelling import UsageError
 
@@ -31,7 +31,7 @@ def evaluate(given: Sequence[str], options: Evaluate, stdin: bool, json: bool) -
     if json:
         print_json({"config": result.config.name, "settings": settings, **result.to_json()})
     else:
-        _show(result)
+        _show(result, options.part)
 
 
 def _is_model(text: str) -> bool:
@@ -79,7 +79,7 @@ def _object(text: str, line: int) -> list[str]:
     return [f"{key}={each}" for key, each in value.items()]
 
 
-def _show(result: Evaluation) -> None:
+def _show(result: Evaluation, part: str) -> None:
     """A table per model, the area, and the reasons against the design."""
     rows = []
     for model, cycles in result.cycles.items():
@@ -87,8 +87,11 @@ def _show(result: Evaluation) -> None:
     title = f"{result.config.name}, memory {result.config.memory.name}; cycles by {result.level}"
     table(title, ["model", "cycles"], rows)
     if result.area is not None:
+        from vdla.explore.area.families import FAMILIES  # with Amaranth, which not everybody has
+
+        title = FAMILIES[family_of(part)].title
         area = (f"{number(getattr(result.area, name)):,} {name}" for name in AREA_OBJECTIVES)
-        console.print(f"area on a 7-series device, estimated: {', '.join(area)}")
+        console.print(f"area on {title}, estimated: {', '.join(area)}")
     if result.energy_uj is not None:
         console.print(f"energy: {result.energy_uj:,.3g} µJ by {result.energy_table}")
     for reason in result.reasons:

@@ -1,4 +1,4 @@
-"""The area model: DSPs and RAMs against what was measured, the fit, and whether it fits a part."""
+"""The area model: multipliers and RAMs against what was measured, the fit, and what fits a part."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 from vdla.boards.parts import XC7Z020
 from vdla.explore import area
 from vdla.explore.area import mapping
+from vdla.explore.area.families import FAMILIES
 from vdla.explore.area.fit import Measured, fit, non_negative
-from vdla.explore.area.model import MODEL, estimate_by, model
+from vdla.explore.area.model import estimate_by, model
 from vdla.explore.area.structure import block_rams, dsps
+from vdla.explore.errors import ExploreError
 from vdla.hw.fifo import Fifo
 from vdla.isa.config import load_config
 
@@ -30,35 +32,44 @@ def script():
     return module
 
 
+@pytest.fixture(scope="module", params=["xc7"])
+def family(request):
+    """Each family that is fitted."""
+    return FAMILIES[request.param]
+
+
 @pytest.fixture(scope="module")
-def measured(script):
-    """All cores that were mapped."""
-    return [Measured.of(row, script.config_of(row)) for row in script.read()]
+def measured(script, family):
+    """All cores that were mapped for a family."""
+    return [Measured.of(row, script.config_of(row)) for row in script.read(family)]
 
 
-def test_dsps_and_rams_are_exact(measured):
+def test_multipliers_and_rams_are_exact(measured, family):
     assert len(measured) > 15
     for m in measured:
+        multipliers = dsps(m.config, family)
         if m.alone:
-            assert m.units["GEMM"].get("dsp", 0) == dsps(m.config)["GEMM"]
+            assert m.units["GEMM"].get("dsp", 0) == multipliers["GEMM"]
             continue
-        assert sum(dsps(m.config).values()) == m.total("dsp")
-        assert sum(block_rams(m.config, apart=not m.flat).values()) == m.total("bram")
+        rams = block_rams(m.config, family, apart=not m.flat)
+        assert sum(multipliers.values()) == m.total("dsp")
+        assert sum(rams.values()) == m.total("bram")
         if not m.flat:
             for unit, counts in m.units.items():
-                assert dsps(m.config).get(unit, 0) == counts.get("dsp", 0)
-                assert block_rams(m.config, apart=True).get(unit, 0) == counts.get("bram", 0)
+                assert multipliers.get(unit, 0) == counts.get("dsp", 0)
+                assert rams.get(unit, 0) == counts.get("bram", 0)
 
 
-def test_the_model_is_what_the_measurements_fit(script, measured):
-    assert script.to_toml(fit(measured)) == MODEL.read_text(), (
-        "expected the model of measured.jsonl; run: python benchmarks/area_fit.py"
+def test_the_model_is_what_the_measurements_fit(script, measured, family):
+    assert script.to_toml(fit(measured, family)) == family.model_path.read_text(), (
+        f"expected the model of {family.measured}; "
+        f"run: python benchmarks/area_fit.py --family {family.name}"
     )
 
 
-def test_luts_and_flip_flops_of_configs_held_out(script, measured):
+def test_luts_and_flip_flops_of_configs_held_out(script, measured, family):
     held = [m for m in measured if m.held_out]
-    off = script.errors(model(), held)
+    off = script.errors(model(family.name), held)
     assert len(held) >= 5
     for resource in ("lut", "ff"):
         assert np.mean(off[resource]) < 0.07
@@ -68,6 +79,26 @@ def test_luts_and_flip_flops_of_configs_held_out(script, measured):
 def test_no_config_held_out_was_fitted(measured):
     fitted = {m.config.hash for m in measured if not m.held_out}
     assert not fitted & {m.config.hash for m in measured if m.held_out}
+
+
+def test_what_a_family_counts():
+    """An ECP5 has a multiplier for each product of GEMM, two for 25 × 18 bits, and smaller RAMs.
+    Those of ulx3s-wide are what its bitstream has, 128 and 76."""
+    config = load_config("ulx3s-wide")
+    counts = {
+        name: (sum(dsps(config, each).values()), sum(block_rams(config, each).values()))
+        for name, each in FAMILIES.items()
+    }
+    assert counts == {"xc7": (64, 37.5), "ecp5": (128, 76)}
+
+
+def test_coefficients_that_are_not_fitted():
+    with pytest.raises(ExploreError) as caught:
+        area.estimate(load_config("tiny"), "ecp5")
+    assert str(caught.value) == (
+        "area on an ECP5: expected coefficients in model-ecp5.toml, found none; "
+        "fit them with: python benchmarks/area_fit.py --family ecp5 --measure MINUTES"
+    )
 
 
 def test_estimates_add_up():
@@ -115,10 +146,12 @@ def test_a_mapping_is_kept(monkeypatch, tmp_path):
         def __init__(self, modules):
             calls.append(modules)
 
-    monkeypatch.setattr(mapping, "netlist", lambda config, *, apart: apart)
+    monkeypatch.setattr(mapping, "netlist", lambda config, family, *, apart: apart)
     monkeypatch.setattr(mapping, "Flat", Cells)
     monkeypatch.setattr(
-        mapping, "units_of", lambda flat: {"ALU": {"lut": 5, "dsp": 2}, "LOAD": {"bram": 0.5}}
+        mapping,
+        "units_of",
+        lambda flat, family: {"ALU": {"lut": 5, "dsp": 2}, "LOAD": {"bram": 0.5}},
     )
     first, second = (area.map_config(load_config("tiny")) for _ in range(2))
     assert first == second
@@ -131,6 +164,8 @@ def test_a_mapping_is_kept(monkeypatch, tmp_path):
     assert calls == [False, False]
     area.map_config(load_config("tiny"), apart=True)
     assert calls[-1] is True
+    area.map_config(load_config("tiny"), "ecp5")
+    assert calls[2:] == [True, False]
 
 
 @pytest.mark.long
@@ -145,7 +180,7 @@ def test_an_estimate_and_a_mapping(monkeypatch, tmp_path):
 def test_no_yosys(monkeypatch):
     monkeypatch.setenv("YOSYS", "no-such-yosys")
     with pytest.raises(Exception, match="YOSYS: expected a program, found no-such-yosys"):
-        mapping.mapped(None, "tiny", apart=False)
+        mapping.mapped("", "", "tiny")
 
 
 def test_where_yosys_fails(monkeypatch):
@@ -153,7 +188,7 @@ def test_where_yosys_fails(monkeypatch):
         RuntimeError("yosys: out of memory")))  # fmt: skip
     with pytest.raises(Exception, match=r"^area of config tiny: expected yosys to map it, found "
                                         r"yosys: out of memory$"):  # fmt: skip
-        mapping.mapped(Fifo(8, 4), "tiny", apart=False)
+        mapping.netlist_of(Fifo(8, 4), "xc7", "tiny")
 
 
 def test_the_sums_of_a_model_are_rounded_once():

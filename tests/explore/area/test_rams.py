@@ -8,91 +8,102 @@ from collections import Counter
 import pytest
 from amaranth.back import rtlil
 
-from vdla.explore.area.rams import Memory, Rams, rams_of
+from vdla.explore.area.families import FAMILIES
+from vdla.explore.area.rams import ECP5, SERIES_7, Memory, Rams, rams_of
 from vdla.explore.area.structure import block_rams, fifo
 from vdla.hw.fifo import Fifo
 from vdla.hw.scratchpad import Scratchpad
 from vdla.hw.verilog import Top, run_yosys
 from vdla.isa.config import load_config
 
-HALVES = {"RAMB18E1": 1, "RAMB36E1": 2}
-LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM64X1D": 2, "RAM128X1D": 4}
+BLOCKS = {"RAMB18E1": 0.5, "RAMB36E1": 1, "DP16KD": 1}
+LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM64X1D": 2, "RAM128X1D": 4, "TRELLIS_DPR16X4": 4}
+SYNTHESIS = {SERIES_7: "synth_xilinx -family xc7 -flatten", ECP5: "synth_ecp5"}
+KINDS = pytest.mark.parametrize("kinds", SYNTHESIS, ids=["xc7", "ecp5"])
 
 
-def by_yosys(unit, tmp_path):
-    """The RAMs that yosys makes a unit of, a scratchpad or a FIFO."""
-    (tmp_path / "unit.il").write_text(rtlil.convert(unit, name="unit"))
-    script = (
-        "read_rtlil unit.il; setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:CLK_ENABLE=1 %i; "
-        "synth_xilinx -family xc7 -flatten -top unit -run begin:map_ffram; "
-        "tee -q -o cells.json stat -json -top unit"
-    )
-    run_yosys(["-q", "-p", script], tmp_path)
-    text = (tmp_path / "cells.json").read_text()
-    cells = Counter(json.loads(text)["design"]["num_cells_by_type"])
-    return (
-        sum(n * cells[kind] for kind, n in HALVES.items()),
-        sum(n * cells[kind] for kind, n in LUTS.items()),
-    )
+def by_yosys(units, kinds, tmp_path):
+    """The RAMs that yosys makes of units, each a scratchpad or a FIFO, by the family's kinds."""
+    script = ""
+    for number, unit in enumerate(units):
+        (tmp_path / f"{number}.il").write_text(rtlil.convert(unit, name="unit"))
+        script += (
+            f"design -reset; read_rtlil {number}.il\n"
+            "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:CLK_ENABLE=1 %i\n"
+            f"{SYNTHESIS[kinds]} -top unit -run begin:map_ffram\n"
+            f"tee -q -o {number}.json stat -json -top unit\n"
+        )
+    (tmp_path / "units.ys").write_text(script)
+    run_yosys(["-q", "units.ys"], tmp_path)
+    result = []
+    for number in range(len(units)):
+        cells = json.loads((tmp_path / f"{number}.json").read_text())["design"]
+        count = Counter(cells["num_cells_by_type"])
+        result.append(
+            (
+                sum(n * count[k] for k, n in BLOCKS.items()),
+                sum(n * count[k] for k, n in LUTS.items()),
+            )
+        )
+    return result
 
 
 @pytest.mark.parametrize(
-    ("memory", "halves"),
+    ("memory", "blocks"),
     [
-        (Memory(2048, (64, 64)), 2 * 8),  # paper's INP: 2,048 x 18 in a RAMB36, 8 of them
-        (Memory(128, (64,) * 32), 2 * 32),  # paper's WGT: columns of 64 bits, 72 wide
-        (Memory(2048, (512,), reads=2), 2 * 57),  # paper's ACC, twice: a RAMB18 for each 9 bits
-        (Memory(256, (64,)), 2),  # LOAD's read buffer
-        (Memory(1024, (16,), reads=2, shared=1), 1),  # four tables for two lanes
-        (Memory(2048, (16,), reads=2, shared=1), 2),
+        (Memory(2048, (64, 64)), 8),  # paper's INP: 2,048 x 18 in a RAMB36, 8 of them
+        (Memory(128, (64,) * 32), 32),  # paper's WGT: columns of 64 bits, 72 wide
+        (Memory(2048, (512,), reads=2), 57),  # paper's ACC, twice: a RAMB18 for each 9 bits
+        (Memory(256, (64,)), 1),  # LOAD's read buffer
+        (Memory(1024, (16,), reads=2, shared=1), 0.5),  # four tables for two lanes
+        (Memory(2048, (16,), reads=2, shared=1), 1),
     ],
 )
-def test_block_rams(memory, halves):
-    assert rams_of(memory).halves == halves
-    assert rams_of(memory).luts == 0
+def test_block_rams(memory, blocks):
+    assert rams_of(memory, SERIES_7).blocks == blocks
+    assert rams_of(memory, SERIES_7).luts == 0
 
 
 def test_shallow_memories_are_luts():
-    assert rams_of(Memory(16, (280,), combinational=True)) == Rams(luts=4 * 47)
-    assert rams_of(Memory(64, (32,))).halves == 0
-    assert rams_of(Memory(2, (8,), combinational=True)).luts == 8
+    assert rams_of(Memory(16, (280,), combinational=True), SERIES_7) == Rams(luts=4 * 47)
+    assert rams_of(Memory(64, (32,)), SERIES_7).blocks == 0
+    assert rams_of(Memory(2, (8,), combinational=True), SERIES_7).luts == 8
 
 
 def test_where_rams_lie_behind_each_other_bits_are_chosen():
-    deep = rams_of(Memory(65536, (32,)))
+    deep = rams_of(Memory(65536, (32,)), SERIES_7)
     assert deep.chosen == deep.decoded == 0  # 32 cascades of one bit
-    assert rams_of(Memory(131072, (8,))).chosen == 8
+    assert rams_of(Memory(131072, (8,)), SERIES_7).chosen == 8
 
 
+SCRATCHPADS = [  # depth, width, columns, reads
+    (512, 32, 1, 1), (1000, 64, 2, 1), (33, 128, 1, 2), (5000, 96, 3, 1), (70000, 8, 1, 1),
+    (2048, 512, 1, 2), (20, 1024, 16, 2), (3, 2048, 4, 1), (300, 72, 1, 3),
+]  # fmt: skip
+FIFOS = [(2, 100), (32, 50), (33, 50), (64, 280), (256, 64), (1000, 280)]  # depth, width
+
+
+def pairs_of(scratchpads, fifos):
+    """Units, and the memories that they are."""
+    for depth, width, columns, reads in scratchpads:
+        memory = Memory(depth, (width // columns,) * columns, reads)
+        yield Scratchpad(depth, width, columns, reads), memory
+    for depth, width in fifos:
+        yield Fifo(width, depth), fifo(depth, width)
+
+
+@KINDS
 @pytest.mark.parametrize(
-    ("depth", "width", "columns", "reads"),
+    ("scratchpads", "fifos"),
     [
-        (96, 512, 8, 2),
-        *(
-            pytest.param(*each, marks=pytest.mark.long)
-            for each in ((512, 32, 1, 1), (1000, 64, 2, 1), (33, 128, 1, 2))
-        ),
-        pytest.param(5000, 96, 3, 1, marks=pytest.mark.long),
-        pytest.param(70000, 8, 1, 1, marks=pytest.mark.long),
-        pytest.param(2048, 512, 1, 2, marks=pytest.mark.long),
-        pytest.param(20, 1024, 16, 2, marks=pytest.mark.long),
-        pytest.param(3, 2048, 4, 1, marks=pytest.mark.long),
-        pytest.param(300, 72, 1, 3, marks=pytest.mark.long),
+        ([(96, 512, 8, 2)], [(33, 20)]),
+        pytest.param(SCRATCHPADS, FIFOS, marks=pytest.mark.long),
     ],
 )
-def test_scratchpads_as_yosys_maps_them(tmp_path, depth, width, columns, reads):
-    expected = rams_of(Memory(depth, (width // columns,) * columns, reads))
-    actual = by_yosys(Scratchpad(depth, width, columns, reads), tmp_path)
-    assert actual == (expected.halves, expected.luts)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("depth", "width"), [(2, 100), (32, 50), (33, 50), (64, 280), (256, 64), (1000, 280)]
-)
-def test_fifos_as_yosys_maps_them(tmp_path, depth, width):
-    expected = rams_of(fifo(depth, width))
-    assert by_yosys(Fifo(width, depth), tmp_path) == (expected.halves, expected.luts)
+def test_units_as_yosys_maps_them(tmp_path, kinds, scratchpads, fifos):
+    units, memories = zip(*pairs_of(scratchpads, fifos), strict=True)
+    expected = [rams_of(each, kinds) for each in memories]
+    assert by_yosys(units, kinds, tmp_path) == [(each.blocks, each.luts) for each in expected]
 
 
 def core_by_yosys(config, tmp_path):
@@ -105,7 +116,7 @@ def core_by_yosys(config, tmp_path):
     )
     run_yosys(["-q", "-p", script], tmp_path)
     cells = json.loads((tmp_path / "cells.json").read_text())["design"]["num_cells_by_type"]
-    return sum(n * cells.get(kind, 0) for kind, n in HALVES.items()) / 2
+    return sum(n * cells.get(kind, 0) for kind, n in BLOCKS.items())
 
 
 @pytest.mark.long
@@ -122,4 +133,4 @@ def core_by_yosys(config, tmp_path):
 )  # fmt: skip
 def test_cores_as_yosys_maps_them(tmp_path, name, settings):
     config = load_config(name, settings)
-    assert core_by_yosys(config, tmp_path) == sum(block_rams(config).values())
+    assert core_by_yosys(config, tmp_path) == sum(block_rams(config, FAMILIES["xc7"]).values())
