@@ -64,6 +64,11 @@ class DesignProblem:
         if any(bound.legal for bound in self.bounds.values()):
             return
         reasons = Counter(self.rules.values()) + refusals(self.bounds.values())
+        if not reasons:
+            raise ExploreError(
+                f"space {self.space.name}: expected time for a design, found none was looked at; "
+                "give --time more seconds"
+            )
         why, count = reasons.most_common(1)[0]
         raise ExploreError(
             f"space {self.space.name}: expected a legal design, found none among "

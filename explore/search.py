@@ -44,6 +44,7 @@ from vdla.isa.config import Config
 
 CONFIG = "config"  # the level before the bound
 DOMINATED = "dominated at its best by an evaluated design"
+SEARCHED = 0.75  # of a search's seconds, where the front is tuned in the others
 
 Progress = Callable[[str, int, int], None]
 
@@ -53,8 +54,8 @@ class SearchOptions:
     """How to search.
 
     ``budget`` is the most designs that are compiled and simulated, those of the log included;
-    ``seconds`` the most time until no more are begun. ``batch`` designs are evaluated at a time.
-    ``progress`` is told (what, done, of).
+    ``seconds`` the most time until no more are begun, a quarter of it for tuning the front where
+    that is tuned. ``batch`` designs are evaluated at a time. ``progress`` is told (what, done, of).
     """
 
     objectives: tuple[str, ...] = ("cycles", "luts")
@@ -168,18 +169,20 @@ class Search:
             OSError: the log can't be written any more; every evaluation before is in it.
         """
         begun = time.monotonic()
+        seconds = self.options.seconds * (1.0 if tuner is None else SEARCHED)
         self._recall()
         searcher = self._searcher()
         searcher.update(self._values())
         while (left := self.options.budget - len(self.known)) > 0:
-            if time.monotonic() - begun >= self.options.seconds:
+            if time.monotonic() - begun >= seconds:
                 break
             points = searcher.propose(min(left, self.options.batch))
             if not points:
                 break
             self._evaluate(points)
             searcher.update(self._values())
-        self.problem.check()
+        if not any(each.legal for each in self.known.values()):
+            self.problem.check()
         base = self._baseline(baseline)
         result = self._result(base, searcher, begun)
         if tuner is None:
@@ -236,7 +239,7 @@ class Search:
             if (point, TUNED) in self.log.lines:
                 continue
             if time.monotonic() - begun >= self.options.seconds:
-                return
+                break
             self.options.progress("tuning the front", done, len(points))
             config = self.space.design(point)
             records = tuner.records(config)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -170,6 +173,75 @@ def test_the_front_is_tuned(evaluator, tmp_path):
     assert result.evaluations[point].level == TUNED
     assert again.evaluations == result.evaluations
     assert pool.done == ["_measure"]  # of the baseline: what the logs hold is not done again
+
+
+class Clocked(Here):
+    """A pool in which an evaluation takes 30 s, and with tuned schedules half the cycles."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def answers(self):
+        for number, answer in super().answers():
+            if self.done[-1] == "_measure":
+                self.clock.now += 30
+                _, records = self.measured.pop()
+                if records is not None:
+                    halved = {n: replace(o, cycles=o.cycles / 2) for n, o in answer.value.items()}
+                    answer = replace(answer, value=halved)
+            yield number, answer
+
+    def submit(self, job):
+        self.measured = [job.args] if job.function.__name__ == "_measure" else []
+        return super().submit(job)
+
+
+class Tuned:
+    """A tuner that takes 100 s for a design."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def records(self, config):
+        self.clock.now += 100
+        return []
+
+    def known(self, config):
+        return []
+
+
+def test_the_time_is_for_searching_and_for_tuning(evaluator, tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("vdla.explore.search.time", clock)
+    result = search(
+        evaluator, Clocked(clock), tmp_path / "plain", batch=1, seconds=100, searcher="random"
+    )
+    assert len(result.evaluations) == 4
+    clock.now = 0.0
+    tuner = Tuned(clock)
+    result = search(
+        evaluator, Clocked(clock), tmp_path / "log", tuner, batch=1, seconds=130, searcher="random"
+    )
+    assert len(result.evaluations) == 4  # after 120 s, and the baseline takes 30 more
+    assert [each.level for each in result.points].count(TUNED) == 0
+    clock.now = 0.0
+    result = search(
+        evaluator, Clocked(clock), tmp_path / "log", tuner, batch=1, seconds=200, searcher="random"
+    )
+    tuned = [each for each in result.evaluations.values() if each.level == TUNED]
+    assert len(tuned) == result.levels[-1].seen == 2  # what is tuned counts when the time is over
+
+
+@pytest.mark.parametrize("searcher", ["random", "nsga2", "guided"])
+def test_no_time_at_all(evaluator, pool, found, tmp_path, searcher):
+    options = {"searcher": searcher, "seconds": 0}
+    text = "space mine: expected time for a design, found none was looked at; give --time more"
+    if searcher != "guided":  # it lists small spaces before it begins
+        with pytest.raises(ExploreError, match=text):
+            search(evaluator, pool, tmp_path / "log", **options)
+    log = shutil.copy(found[1], tmp_path / "whole")
+    assert search(evaluator, pool, log, **options).evaluations == found[0].evaluations
 
 
 @pytest.mark.long
