@@ -67,7 +67,7 @@ CHOICES = {  # each is as likely as often as it stands here
 }
 MOST_MACS, MOST_MACS_ALONE = {"ecp5": 32}, {"ecp5": 128}  # of what is drawn for a family
 BUNDLED = {"ecp5": ("ulx3s-wide", "ulx3s")}  # configs for boards with the family, held out
-WIDE_PORT = {"ecp5": ("ulx3s", "port_bytes=8")}  # the smallest array that has a port of 8 bytes
+FIRST = {"ecp5": (("tiny", ()), ("ulx3s", ("port_bytes=8",)))}  # to fit: no option, a wider port
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,8 @@ def plan(family: Family) -> Iterator[tuple[Config, bool, bool]]:
     fitted = list(islice(configs(SETS[0], family), SETS[0].count))
     apart = ((config, False, False) for config in fitted)
     both = ((fitted[number - 1], True, False) for number in FLAT_TOO)
-    if family.name in WIDE_PORT:
-        name, setting = WIDE_PORT[family.name]
-        yield load_config(name, [setting]), False, False
+    first = FIRST.get(family.name, ())
+    yield from ((load_config(name, settings), False, False) for name, settings in first)
     yield from ((load_config(name), True, True) for name in BUNDLED.get(family.name, ()))
     held = (
         (config, True, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,11 @@ def measured(script, family):
     return [Measured.of(row, script.config_of(row)) for row in script.read(family)]
 
 
-def test_multipliers_and_rams_are_exact(measured, family):
-    assert len(measured) > 15
+@pytest.mark.parametrize("name", FAMILIES)
+def test_multipliers_and_rams_are_exact(script, name):
+    family = FAMILIES[name]
+    measured = [Measured.of(row, script.config_of(row)) for row in script.read(family)]
+    assert len(measured) > 10
     for m in measured:
         multipliers = dsps(m.config, family)
         if m.alone:
@@ -79,6 +83,15 @@ def test_luts_and_flip_flops_of_configs_held_out(script, measured, family):
 def test_no_config_held_out_was_fitted(measured):
     fitted = {m.config.hash for m in measured if not m.held_out}
     assert not fitted & {m.config.hash for m in measured if m.held_out}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_plans_hold_other_configs_out_than_they_fit(script, name):
+    plan = list(islice(script.plan(FAMILIES[name]), 40))
+    fitted = {config.hash for config, _, held_out in plan if not held_out}
+    held = {config.hash for config, _, held_out in plan if held_out}
+    assert min(len(fitted), len(held)) >= 15
+    assert not fitted & held
 
 
 def test_what_a_family_counts():
