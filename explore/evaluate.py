@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
-from vdla.boards.parts import XC7Z020
+from vdla.boards.parts import LFE5U_85F, XC7Z020
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, Work, bound_cycles
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BOUND, MODEL, EXACT, TUNED = "bound", "model", "exact", "tuned"  # levels, from the cheapest
 NO_PART = "none"
-PARTS = {XC7Z020.device: XC7Z020}
+PARTS = {XC7Z020.device: XC7Z020, "ulx3s": LFE5U_85F}
 AREA_OBJECTIVES = ("luts", "ffs", "dsps", "brams")
 ENERGY = "energy"
 OBJECTIVES = ("cycles", *AREA_OBJECTIVES, ENERGY, "multipliers", "buffer_bytes")

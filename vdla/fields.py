@@ -178,8 +178,9 @@ def without_encryption() -> spelling.Default:
 def part() -> spelling.Default:
     """The part that a design has to fit."""
     return spelling.option(
-        "none", "--part", typed=str, metavar="P", help="What designs have to fit; none: any size."
-    )
+        "none", "--part", typed=str, metavar="P",
+        help="What designs have to fit: xc7z020, or ulx3s, the board's ECP5; none: any size.",
+    )  # fmt: skip
 
 
 def weights() -> spelling.Default:

@@ -19,7 +19,6 @@ from vdla.boards.parts import Part
 from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
 from vdla.explore.area.structure import block_rams, dsps
-from vdla.explore.errors import ExploreError
 from vdla.isa.config import Config
 
 Coefficients = Mapping[str, Mapping[str, float]]  # by unit and feature
@@ -99,17 +98,8 @@ def _total(values: Mapping[str, float], coefficients: Mapping[str, float]) -> fl
 
 @cache
 def model(family: str = DEFAULT) -> Model:
-    """The family's model that ships with the package.
-
-    Raises:
-        ExploreError: the family's coefficients aren't fitted yet.
-    """
+    """The family's model that ships with the package."""
     chosen = FAMILIES[family]
-    if not chosen.model_path.exists():
-        raise ExploreError(
-            f"area on {chosen.title}: expected coefficients in {chosen.coefficients}, found none; "
-            f"fit them with: python benchmarks/area_fit.py --family {family} --measure MINUTES"
-        )
     data = tomllib.loads(chosen.model_path.read_text())
     shared = data["shared"]
     return Model(chosen, data["lut"], data["ff"], shared["lut"], shared["ff"])
