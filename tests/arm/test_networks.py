@@ -17,7 +17,7 @@ from vdla.isa.config import load_config
 from vdla.options import Run
 from vdla.runtime import Executor, ModuleError
 
-DIGITS = 20
+DIGITS = 8
 
 
 @pytest.mark.parametrize("device", ["sim", "cpu"])

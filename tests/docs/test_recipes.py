@@ -13,7 +13,7 @@ from vdla.isa.manual import header
 FOLDER = ROOT / "docs" / "recipes"
 RECIPES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.md"))}
 TUTORIAL = (ROOT / "docs" / "microarchitecture.md").read_text()
-SLOW = ("board", "instruction")
+SLOW = ("board", "engine", "instruction")
 FOLLOWED = ("operator",)  # what they add is in the tree
 
 

@@ -153,6 +153,7 @@ DAMAGES = {
     "data that is gone": ("*.nbc", lambda path: path.unlink()),
     "a seal of no length": ("*.sha256", lambda path: path.write_bytes(b"")),
 }
+OFTEN = ("data of no length", "random data and a random index", "a seal of no length")
 
 
 def call(folder):
@@ -173,7 +174,10 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize(
+    "name",
+    [each if each in OFTEN else pytest.param(each, marks=pytest.mark.long) for each in DAMAGES],
+)
 def test_damaged_entries_are_compiled_again(whole, name):
     pattern, damage = DAMAGES[name]
     (path, *others) = (whole / "cache").rglob(pattern)

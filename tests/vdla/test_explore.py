@@ -170,7 +170,10 @@ def test_a_log_of_other_networks_is_refused(vdla, space, logged):
         ("--objectives speed", "--objectives: expected some of cycles, "),
         ("--objectives energy", "--objectives: expected --energy TABLE for energy, found none"),
         ("--energy x", "energy table x: expected "),
-        ("--space huge", "space huge: expected a .toml file or one of default, small, found "),
+        (
+            "--space huge",
+            "space huge: expected a .toml file or one of default, small, xc7z020, found ",
+        ),
         ("--searcher best", "--searcher: expected one of guided, nsga2, random, bound"),
         ("--baseline nosuch", "config nosuch: expected a .toml file or one of "),
         ("--weight x=1", "--weight: expected one of digits, found x"),
