@@ -59,14 +59,12 @@ def _roomy(config: Config) -> Config:
 
 @lru_cache(maxsize=1024)
 def _loops(template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None) -> PrimFunc:
-    key = repr((type(template).__qualname__, template, tile, config.hash))
-    stored = store.read(key) if store else None
-    if stored is not None:
-        return stored
-    with checked_at_the_end():
-        schedule = template.schedule(tile, config)
-    schedule.check()
-    result = to_loops(schedule.mod, config)
-    if store:
-        store.write(key, result)
-    return result
+    def scheduled() -> PrimFunc:
+        with checked_at_the_end():
+            schedule = template.schedule(tile, config)
+        schedule.check()
+        return to_loops(schedule.mod, config)
+
+    if store is None:
+        return scheduled()
+    return store.loops(repr((type(template).__qualname__, template, tile, config.hash)), scheduled)

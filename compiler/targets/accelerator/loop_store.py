@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -30,15 +31,25 @@ class LoopStore:
 
     folder: Path
 
-    def read(self, key: str) -> PrimFunc | None:
-        """The loops that a text stands for; None where the store has none that can be read."""
+    def loops(self, key: str, make: Callable[[], PrimFunc]) -> PrimFunc:
+        """The loops that a text stands for: those on disk, else what ``make`` gives, which is
+        kept."""
+        stored = self._read(key)
+        if stored is not None:
+            return stored
+        made = make()
+        self._write(key, made)
+        return made
+
+    def _read(self, key: str) -> PrimFunc | None:
+        """None where the store has no loops that can be read."""
         try:
             value = pickle.loads(zlib.decompress(self._path(key).read_bytes()))
         except DAMAGED:
             return None
         return value if isinstance(value, PrimFunc) else None
 
-    def write(self, key: str, loops: PrimFunc) -> None:
+    def _write(self, key: str, loops: PrimFunc) -> None:
         """Keeps loops, where the disk has room."""
         path = self._path(key)
         with suppress(OSError):
