@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
-from vdla.boards.parts import LFE5U_85F, XC7Z020
+from vdla.boards.parts import LFE5U_85F, XC7Z020, Part
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, Work, bound_cycles
@@ -42,12 +42,15 @@ def family_of(part: str) -> str:
     Raises:
         ExploreError: there is no such part.
     """
-    if part == NO_PART:
-        return XC7Z020.family
-    if part not in PARTS:
+    return (_part(part) or XC7Z020).family
+
+
+def _part(name: str) -> Part | None:
+    """A part by its name; None for ``none``."""
+    if name not in (*PARTS, NO_PART):
         known = ", ".join((*PARTS, NO_PART))
-        raise ExploreError(f"--part: expected one of {known}, found {part}")
-    return PARTS[part].family
+        raise ExploreError(f"--part: expected one of {known}, found {name}")
+    return PARTS.get(name)
 
 
 def area_of(config: Config, part: str = NO_PART) -> Area | None:
@@ -71,14 +74,14 @@ def excess(area: Area | None, part: str) -> list[str]:
         ExploreError: there is no such part.
         AreaDependencyError: the area isn't known.
     """
-    if part == NO_PART:
+    limits = _part(part)
+    if limits is None:
         return []
-    family_of(part)
     if area is None:
         raise _without_amaranth(f"--part {part}")
     from vdla.explore.area import fits
 
-    return [f"part {part}: {reason}" for reason in fits(area, PARTS[part])]
+    return [f"part {part}: {reason}" for reason in fits(area, limits)]
 
 
 def _without_amaranth(option: str) -> AreaDependencyError:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from vdla.boards.board import Board
 from vdla.boards.flows.fit import over
 from vdla.boards.parts import Part
 from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
-from vdla.explore.area.structure import block_rams, dsps
+from vdla.explore.area.structure import CONFIGS, block_rams, dsps
 from vdla.isa.config import Config
 
 Coefficients = Mapping[str, Mapping[str, float]]  # by unit and feature
@@ -58,6 +58,7 @@ class Model:
     shared_ffs: float
 
 
+@lru_cache(maxsize=CONFIGS)  # a bound asks whether it fits, and then what it is
 def estimate(config: Config, family: str = DEFAULT) -> Area:
     """A core's area on a device of a family as yosys maps it flat, in a millisecond.
 
