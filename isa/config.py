@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vdla.isa.memory import Banks, Memory
 from vdla.isa.parameters import engine, pace, parameter, parameter_line
 from vdla.support.errors import UserError
 from vdla.support.named_toml import names_in, read_toml
@@ -33,19 +34,6 @@ RESULT_BYTES = 2
 
 class ConfigError(UserError):
     """A config that is malformed or describes a machine that can't exist."""
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The memory behind the accelerator's port: the contract of docs/timing.md, section 2."""
-
-    latency: int = parameter("cycles from an accepted read to its first beat", 64, low=0)
-    bytes_per_cycle: int = parameter("bandwidth shared by reads and writes", 8)
-
-    @property
-    def name(self) -> str:
-        """How published figures name the model."""
-        return f"{self.latency} cycles, {self.bytes_per_cycle} B/cycle"
 
 
 @dataclass(frozen=True, eq=False)
