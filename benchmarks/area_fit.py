@@ -35,7 +35,8 @@ from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.fit import RESOURCES, Measured, fit
 from vdla.explore.area.model import Area, Model, estimate_by
 from vdla.hw.gemm import Gemm
-from vdla.isa.config import Config, ConfigError, load_config, parse_config
+from vdla.isa.config import Config, load_config, parse_config
+from vdla.isa.parameters import ConfigError
 from vdla.support.files import write_bytes
 
 KIB = 1024

@@ -28,7 +28,9 @@ from random import Random
 
 from vdla.explore.constraints import Constraint
 from vdla.explore.errors import ExploreError
-from vdla.isa.config import Config, ConfigError, Memory, load_config
+from vdla.isa.config import Config, load_config
+from vdla.isa.memory import Memory
+from vdla.isa.parameters import ConfigError
 from vdla.support.files import digest
 from vdla.support.named_toml import names_in, read_toml
 

@@ -8,6 +8,8 @@ part of the hash, since one bitstream meets many memories.
     block_in = 16        # lanes of an INP vector
     [memory]
     latency = 64         # cycles from a read request to its first beat
+    [memory.banks]       # only if the memory has banks
+    count = 4
 """
 
 from __future__ import annotations
@@ -21,8 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from vdla.isa.memory import Banks, Memory
-from vdla.isa.parameters import engine, pace, parameter, parameter_line
-from vdla.support.errors import UserError
+from vdla.isa.parameters import (
+    ConfigError,
+    check_ranges,
+    engine,
+    pace,
+    parameter,
+    parameter_line,
+    parameters,
+)
 from vdla.support.named_toml import names_in, read_toml
 
 CONFIG_DIR = Path(__file__).parent / "configs"
@@ -30,10 +39,8 @@ INT32_BYTES = 4
 PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
 TABLE_RESULTS = 256  # of one table: one for each int8
 RESULT_BYTES = 2
-
-
-class ConfigError(UserError):
-    """A config that is malformed or describes a machine that can't exist."""
+MEMORY, BANKS = "memory.", "memory.banks."  # scopes of keys; those of the config itself have none
+TABLES = ("memory", "banks")  # keys whose values are tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +82,7 @@ class Config:
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        _check_ranges(self)
-        _check_ranges(self.memory)
+        check_ranges(f"config {self.name}", self)
         port, table = self.port_bytes, TABLE_RESULTS * RESULT_BYTES
         for what, entry in (
             ("block_in", self.inp_entry),
@@ -104,6 +110,11 @@ class Config:
             self.table_bytes % table == 0,
             f"table_bytes to be a multiple of {table}, found {self.table_bytes}",
         )
+        if banks := self.memory.banks:
+            self._expect(
+                banks.row_bytes >= port,
+                f"memory.banks.row_bytes ≥ port_bytes = {port}, found {banks.row_bytes}",
+            )
         self._check_forwarding()
         self._check_window()
         self._check_reciprocals()
@@ -297,7 +308,7 @@ class Config:
     def untimed(self) -> Config:
         """The config with a neutral memory and pace, and no lanes of LUTs: kernels are the same on
         all configs that are the same so."""
-        paces = (f for f in _parameters(Config) if f.metadata.get("pace"))
+        paces = (f for f in parameters(Config) if f.metadata.get("pace"))
         neutral = {f.name: f.metadata["low"] for f in paces}
         return replace(self, **neutral, fabric_lanes=0, memory=Memory())
 
@@ -319,27 +330,23 @@ class Config:
         Raises:
             ConfigError: a setting can't be read, or they describe an impossible machine.
         """
-        hardware: dict[str, Any] = {}
-        memory: dict[str, int] = {}
+        values = self.to_dict()
+        tables = _tables(values)
         for setting in settings:
             key, equals, text = setting.partition("=")
-            key, scope = key.strip(), "memory." if key.strip().startswith("memory.") else ""
-            part: type[Config] | type[Memory] = Memory if scope else Config
-            names = [f.name for f in _parameters(part)]
-            name = key.removeprefix(scope)
-            if not equals or name not in names:
+            scope, name = _scope(key.strip())
+            scope, name = (scope, name) if scope in tables else (MEMORY, key.strip())
+            if not equals or name not in _names(scope):
+                expected = (scope + each for each in _names(scope))
                 raise ConfigError(
                     f"--set {setting}: expected KEY=VALUE with KEY one of "
-                    f"{', '.join(scope + n for n in names)}, found {key!r}"
+                    f"{', '.join(expected)}, found {key.strip()!r}"
                 )
             try:
-                value = int(text.strip().replace("_", ""), 0)
+                tables[scope][name] = int(text.strip().replace("_", ""), 0)
             except ValueError:
                 raise ConfigError(f"--set {setting}: expected an integer, found {text!r}") from None
-            (memory if scope else hardware)[name] = value
-        if memory:
-            hardware["memory"] = replace(self.memory, **memory)
-        return replace(self, **hardware) if hardware else self
+        return parse_config(values, self.name, f"config {self.name}")
 
     def to_dict(self) -> dict[str, Any]:
         """The config as ``parse_config`` reads it: every parameter but options that are off.
@@ -348,18 +355,26 @@ class Config:
         it keeps its hash, and the keys of the records, modules and bitstreams made for it.
         """
         values = asdict(self)
-        for f in _parameters(Config):
+        for f in parameters(Config):
             if f.metadata["option"] and values[f.name] == f.default:
                 del values[f.name]
+        if self.memory.banks is None:
+            del values["memory"]["banks"]
         return values
 
     def to_toml(self) -> str:
         """The config as a TOML file with each parameter's meaning."""
+        parts = {"": self, "[memory]": self.memory, "[memory.banks]": self.memory.banks}
         lines = [f'name = "{self.name}"']
-        lines += [parameter_line(f, getattr(self, f.name)) for f in _parameters(Config)]
-        lines += ["", "[memory]"]
-        lines += [parameter_line(f, getattr(self.memory, f.name)) for f in _parameters(Memory)]
+        for title, part in parts.items():
+            if part is not None:
+                lines += ["", title] if title else []
+                lines += [parameter_line(f, getattr(part, f.name)) for f in parameters(type(part))]
         return "\n".join(lines) + "\n"
+
+
+Part = type[Config] | type[Memory] | type[Banks]
+PARTS: dict[str, Part] = {"": Config, MEMORY: Memory, BANKS: Banks}
 
 
 def load_config(name: str | Path, settings: Iterable[str] = ()) -> Config:
@@ -374,19 +389,42 @@ def load_config(name: str | Path, settings: Iterable[str] = ()) -> Config:
 
 def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
     """Builds a config from decoded TOML; ``where`` names the source in errors."""
-    hardware = {key: value for key, value in data.items() if key != "memory"}
-    hardware.setdefault("name", name)
-    memory = data.get("memory", {})
-    if not isinstance(memory, Mapping):
-        raise ConfigError(f"{where}: expected memory to be a table, found {memory!r}")
-    _check_keys(hardware, Config, where, "")
-    _check_keys(memory, Memory, where, "memory.")
-    return Config(**hardware, memory=Memory(**memory))
+    hardware = {"name": name, **data}
+    tables = _tables(hardware, where)
+    for scope, values in tables.items():
+        _check_keys(values, scope, where)
+    banks = Banks(**tables[BANKS]) if BANKS in tables else None
+    memory = Memory(**{**tables[MEMORY], "banks": banks})
+    return Config(**{**hardware, "memory": memory})
+
+
+def _tables(values: dict[str, Any], where: str = "") -> dict[str, dict[str, Any]]:
+    """A config's tables by the scope of their keys; those within ``values`` are made its own."""
+    tables = {"": values}
+    for scope, (above, name) in {MEMORY: ("", "memory"), BANKS: (MEMORY, "banks")}.items():
+        table = tables[above].get(name, {} if scope == MEMORY else None)
+        if table is None:
+            continue
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"{where}: expected {scope[:-1]} to be a table, found {table!r}")
+        tables[above][name] = tables[scope] = dict(table)
+    return tables
+
+
+def _scope(key: str) -> tuple[str, str]:
+    """A key's scope, and its name there."""
+    scope = next((each for each in (BANKS, MEMORY) if key.startswith(each)), "")
+    return scope, key.removeprefix(scope)
+
+
+def _names(scope: str) -> list[str]:
+    """The parameters that a scope has."""
+    return [f.name for f in parameters(PARTS[scope])]
 
 
 def engine_options() -> tuple[str, ...]:
-    """The options that put a fourth engine into the ring; a config has one of them at most."""
-    return tuple(f.name for f in _parameters(Config) if f.metadata.get("engine"))
+    """The options that put a fourth engine into the ring; a config has one at most."""
+    return tuple(f.name for f in parameters(Config) if f.metadata.get("engine"))
 
 
 def config_names() -> list[str]:
@@ -394,31 +432,17 @@ def config_names() -> list[str]:
     return names_in(CONFIG_DIR)
 
 
-def _parameters(cls: type[Config] | type[Memory]) -> list[Any]:
-    return [f for f in fields(cls) if "low" in f.metadata]
-
-
-def _check_keys(data: Mapping[str, Any], cls: type[Any], where: str, scope: str) -> None:
-    known = {f.name: f for f in fields(cls)}
+def _check_keys(data: Mapping[str, Any], scope: str, where: str) -> None:
+    known = {f.name: f for f in fields(PARTS[scope])}
     for key, value in data.items():
-        if key not in known or key == "memory":
-            expected = ", ".join(scope + k for k in known if k != "memory")
+        if key not in known:
+            expected = ", ".join(scope + k for k in known if k not in TABLES)
             raise ConfigError(f"{where}: expected one of {expected}, found {scope}{key}")
+        if key in TABLES:
+            continue
         kind, article = (str, "a string") if key == "name" else (int, "an integer")
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ConfigError(f"{where}: expected {scope}{key} to be {article}, found {value!r}")
-    missing = [
-        k
-        for k, f in known.items()
-        if k not in data and f.default is MISSING and f.default_factory is MISSING
-    ]
-    if missing:
-        raise ConfigError(f"{where}: expected {scope}{missing[0]}, found no such key")
-
-
-def _check_ranges(part: Config | Memory) -> None:
-    for f in _parameters(type(part)):
-        value, low, high = getattr(part, f.name), f.metadata["low"], f.metadata["high"]
-        if not low <= value <= high:
-            where = f"config {part.name}" if isinstance(part, Config) else "memory"
-            raise ConfigError(f"{where}: expected {low} ≤ {f.name} ≤ {high}, found {value}")
+    for k, f in known.items():
+        if k not in data and f.default is MISSING and f.default_factory is MISSING:
+            raise ConfigError(f"{where}: expected {scope}{k}, found no such key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vdla.isa.parameters import parameter
+from vdla.isa.parameters import ConfigError, check_ranges, parameter
 
 MOST_BANKS = 16
 MOST_CYCLES = 1 << 16  # that a bank may keep a command waiting
@@ -47,6 +47,24 @@ class Banks:
     refreshes_put_off: int = parameter("due refreshes that requests may go before", low=0, high=8)
     start_cycles: int = _cycles("of a program, in which a refresh takes place and nothing moves")
 
+    def __post_init__(self) -> None:
+        """Checks ranges, that rows and banks are bits of an address, and that refreshes end.
+
+        Raises:
+            ConfigError: there can be no such memory.
+        """
+        check_ranges("memory.banks", self)
+        for name in ("count", "row_bytes"):
+            if (value := getattr(self, name)) & (value - 1):
+                raise ConfigError(
+                    f"memory.banks: expected {name} to be a power of two, found {value}"
+                )
+        if (least := self.precharge + self.refresh_cycles) >= self.refresh_interval:
+            raise ConfigError(
+                f"memory.banks: expected refresh_interval > precharge + refresh_cycles = {least}, "
+                f"found {self.refresh_interval}"
+            )
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -55,6 +73,14 @@ class Memory:
     latency: int = parameter("cycles from an accepted read to its first beat", 64, low=0)
     bytes_per_cycle: int = parameter("bandwidth shared by reads and writes", 8)
     banks: Banks | None = None
+
+    def __post_init__(self) -> None:
+        """Checks ranges.
+
+        Raises:
+            ConfigError: a number is out of its range.
+        """
+        check_ranges("memory", self)
 
     @property
     def name(self) -> str:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, field
+from dataclasses import MISSING, Field, field, fields
 from typing import Any
+
+from vdla.support.errors import UserError
+
+
+class ConfigError(UserError):
+    """A config that is malformed or describes a machine that can't exist."""
 
 
 def parameter(
@@ -29,3 +35,20 @@ def engine(doc: str) -> Any:
 def parameter_line(f: Field[Any], value: int) -> str:
     """A parameter's line in a config file, its meaning in a comment."""
     return f"{f.name} = {value}".ljust(28) + f"# {f.metadata['doc']}"
+
+
+def parameters(cls: type[Any]) -> list[Field[Any]]:
+    """The parameters among the fields of a dataclass."""
+    return [f for f in fields(cls) if "low" in f.metadata]
+
+
+def check_ranges(where: str, part: Any) -> None:
+    """Whether every parameter of ``part`` lies in its range; ``where`` names it in the error.
+
+    Raises:
+        ConfigError: one doesn't.
+    """
+    for f in parameters(type(part)):
+        value, low, high = getattr(part, f.name), f.metadata["low"], f.metadata["high"]
+        if not low <= value <= high:
+            raise ConfigError(f"{where}: expected {low} ≤ {f.name} ≤ {high}, found {value}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 
-from vdla.isa.config import Config, ConfigError
+from vdla.isa.config import Config
 from vdla.isa.instructions import (
     Alu,
     Finish,
@@ -28,6 +28,7 @@ from vdla.isa.instructions import (
     Unknown,
     instruction_set,
 )
+from vdla.isa.parameters import ConfigError
 
 
 class Engine(IntEnum):

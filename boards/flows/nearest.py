@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from vdla.boards.board import Board
 from vdla.hw.fifo import SHALLOW
-from vdla.isa.config import Config, ConfigError, config_names, load_config
+from vdla.isa.config import Config, config_names, load_config
+from vdla.isa.parameters import ConfigError
 from vdla.support.numbers import ceil_div
 
 SIZES = ("block_in", "block_out", "inp_bytes", "wgt_bytes", "acc_bytes", "uop_bytes")

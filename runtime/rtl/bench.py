@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import PAGE_BYTES, Config, Memory
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.identity import Identity
+from vdla.isa.memory import Memory
 from vdla.isa.registers import (
     BUSY,
     EVENTS,

@@ -10,7 +10,8 @@ import pytest
 from vdla.explore.constraints import Constraint
 from vdla.explore.errors import ExploreError
 from vdla.explore.space import IllegalError, load_space, space_names
-from vdla.isa.config import ConfigError, load_config
+from vdla.isa.config import load_config
+from vdla.isa.parameters import ConfigError
 
 TEXT = """
 base = "tiny"

@@ -7,9 +7,11 @@ from itertools import permutations
 
 import pytest
 
-from vdla.isa.config import Config, ConfigError, Memory, config_names, load_config
+from vdla.isa.config import Config, config_names, load_config
 from vdla.isa.identity import OPTIONS, isa_hash
 from vdla.isa.instructions import Gemm
+from vdla.isa.memory import Memory
+from vdla.isa.parameters import ConfigError
 
 REQUIRED = {
     "block_in": 4,

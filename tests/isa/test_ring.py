@@ -8,7 +8,7 @@ from itertools import permutations, product
 import pytest
 
 from vdla.isa.asm import AsmError, assemble
-from vdla.isa.config import ConfigError, config_names, load_config
+from vdla.isa.config import config_names, load_config
 from vdla.isa.encoding import decode
 from vdla.isa.fields import EncodingError
 from vdla.isa.instructions import (
@@ -24,6 +24,7 @@ from vdla.isa.instructions import (
     instruction_set,
     kind_of,
 )
+from vdla.isa.parameters import ConfigError
 from vdla.isa.ring import Engine, Ring, engines, numbered, ring_of
 from vdla.sim.checker import single
 from vdla.sim.stream import POPS, PUSHES, Stream, token_queues

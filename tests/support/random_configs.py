@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from vdla.isa.config import PAGE_BYTES, Config, ConfigError, engine_options, load_config
+from vdla.isa.config import PAGE_BYTES, Config, engine_options, load_config
+from vdla.isa.parameters import ConfigError
 
 WIDE = 4096  # bytes of a weight tile: larger ones take long to simulate and to build
 

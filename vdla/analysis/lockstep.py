@@ -19,8 +19,9 @@ from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Difference, Machines, cycle_error, first_difference
 from vdla.analysis.shrink import shrink
 from vdla.farm.work import Job, JobPool, Setup
-from vdla.isa.config import Config, Memory
+from vdla.isa.config import Config
 from vdla.isa.identity import Identity
+from vdla.isa.memory import Memory
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.support.errors import CheckError

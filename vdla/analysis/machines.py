@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from vdla.analysis.case import Bytes, Case, Cycles, Outcome
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import Config, Memory
+from vdla.isa.config import Config
+from vdla.isa.memory import Memory
 from vdla.isa.registers import Cause, counter, instruction_address
 from vdla.isa.ring import numbered, ring_of
 from vdla.runtime.rtl.bench import Bench

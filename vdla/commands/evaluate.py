@@ -13,7 +13,7 @@ from vdla import exploration
 from vdla.commands.output import console, log, print_json, table
 from vdla.designs import Evaluate
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, family_of, number
-from vdla.isa.config import ConfigError
+from vdla.isa.parameters import ConfigError
 from vdla.spelling import UsageError
 
 

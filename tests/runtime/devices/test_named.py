@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vdla.isa.config import Memory, load_config
+from vdla.isa.config import load_config
+from vdla.isa.memory import Memory
 from vdla.runtime.devices import CpuDevice, named
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.devices.sim import SimDevice

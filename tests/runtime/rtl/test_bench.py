@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vdla.isa.config import Memory, load_config
+from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
+from vdla.isa.memory import Memory
 from vdla.isa.registers import BUSY, EVENTS, RESET, START, Cause, Fault, register
 from vdla.isa.ring import Engine
 from vdla.runtime.errors import DeviceError

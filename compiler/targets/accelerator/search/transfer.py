@@ -14,7 +14,7 @@ from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.search.tile_features import features
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, make_tile
 from vdla.compiler.targets.accelerator.search.workload import Workload
-from vdla.isa.config import ConfigError
+from vdla.isa.parameters import ConfigError
 
 
 class TransferData:

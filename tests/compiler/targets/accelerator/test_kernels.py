@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from vdla.compiler.targets.accelerator.kernels import kernel_of
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d
-from vdla.isa.config import Memory, load_config
+from vdla.isa.config import load_config
+from vdla.isa.memory import Memory
 
 WINDOW = (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)
 CONV = Conv2d(1, 1, 4, 2, 9, 7, *WINDOW, 0, 0, -128, 127)
