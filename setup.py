@@ -27,7 +27,18 @@ setup(
     packages=packages,
     package_dir=package_dir,
     package_data={
-        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "*.c", "*.ll", "py.typed"],
+        "": [
+            "*.toml",
+            "*.onnx",
+            "*.npz",
+            "*.jsonl",
+            "*.cpp",
+            "*.v",
+            "*.c",
+            "*.h",
+            "*.ll",
+            "py.typed",
+        ],
         "vdla.analysis.report": ["*.html", "*.css", "*.js"],
     },
 )

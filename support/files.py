@@ -15,7 +15,7 @@ from pathlib import Path
 
 SEAL = ".sha256"  # suffix of the file that holds another one's digest
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-SUFFIXES = (".py", ".cpp", ".v")  # of the files of a folder that are sources
+SUFFIXES = (".py", ".cpp", ".h", ".v")  # of the files of a folder that are sources
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 // The bench around the Verilated core: a clock, a driver for the registers, and the memory.
 //
 // The memory is the contract of docs/timing.md, section 2, written a second time: the simulator's
-// is sim/timing/memory.py. A cycle is: outputs are functions of registers; the bench answers them;
+// is sim/timing/memory.py. One with banks (section 12) is in banks.h. A cycle is: outputs are functions of registers; the bench answers them;
 // the clock rises.
 //
 // Memories of the core are reached through names in names.h, which the build writes.
@@ -10,9 +10,11 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "Vvdla.h"
 #include "Vvdla___024root.h"
+#include "banks.h"
 #include "names.h"
 #include "verilated.h"
 #ifdef VDLA_TRACE
@@ -37,12 +39,21 @@ struct Answer {
     uint32_t response;
 };
 
+// A beat on its way from a memory with banks.
+struct Beat {
+    int64_t at;
+    uint32_t id, response;
+    bool last;
+    std::vector<uint8_t> data;
+};
+
 // What the memory is: set by the host before a run.
 struct Memory {
     uint8_t* data = nullptr;
     uint64_t size = 0, base = 0;
     uint64_t latency = 0, interval = 1;
     uint64_t error_from = 0, error_to = 0;  // beats in [from, to) bear an error
+    bool has_banks = false;
 
     uint32_t response(uint64_t address, uint64_t bytes) const {
         if (address + bytes > size) return kDecodeError;
@@ -69,6 +80,7 @@ void copy_in(T& port, const uint8_t* from, size_t bytes) { std::memcpy(&port, fr
 class Bench {
   public:
     Memory memory;
+    banks::Controller controller;
     Events starts[kEngines], finishes[kEngines];
     int64_t now = 0;  // cycles of the program: 0 is its first
 
@@ -130,6 +142,8 @@ class Bench {
         for (int e = 0; e < kEngines; ++e) starts[e].count = finishes[e].count = 0;
         bus_free_ = 0;
         served_write_ = false;
+        cycle_ = 0;
+        controller.reset();
     }
 
     uint8_t* scratchpad(int which, uint64_t* stride, uint64_t* depth) {
@@ -178,13 +192,16 @@ class Bench {
     uint32_t write_response_ = kOkay;
     bool write_opens_ = true, served_write_ = false;
     int64_t bus_free_ = 0, time_ = 0, idle_ = 0;
+    int64_t cycle_ = 0;  // since a program began, for a memory with banks
+    std::deque<Beat> coming_;
+    std::vector<uint8_t> written_ = std::vector<uint8_t>(VDLA_PORT_BYTES);  // the register for beats
 
     void settle() { top_->eval(); }
 
     // One clock cycle: the memory answers, engines' events are noted, the clock rises.
     void tick() {
         top_->aclk = 0;
-        bool active = serve();
+        bool active = memory.has_banks ? serve_banks() : serve();
         top_->eval();
         dump();
         if (top_->trace_running) {
@@ -248,6 +265,61 @@ class Bench {
         return !reads_.empty() || !answers_.empty() || writes || top_->m_axi_arvalid;
     }
 
+    // The same of a memory with banks.
+    bool serve_banks() {
+        if (top_->trace_running || cycle_ > 0) ++cycle_;
+        const int64_t t = cycle_ - 1;
+        top_->m_axi_arready = 1;
+        if (top_->m_axi_arvalid)
+            controller.accept_read(top_->m_axi_arid, top_->m_axi_araddr - memory.base,
+                                   top_->m_axi_arlen + 1u, t);
+        answer(t);
+        deliver(t);
+        top_->m_axi_awready = controller.address_room();
+        top_->m_axi_wready = controller.beat_room();
+        std::optional<banks::Request> address;
+        if (top_->m_axi_awready && top_->m_axi_awvalid)
+            address = banks::Request{true, 0, top_->m_axi_awaddr - memory.base,
+                                     top_->m_axi_awlen + 1u};
+        const bool beat = top_->m_axi_wready && top_->m_axi_wvalid;
+        const bool active = controller.busy() || !coming_.empty() || !answers_.empty() ||
+                            top_->m_axi_arvalid || address || beat;
+        if (auto column = controller.end(t, address, beat)) move(*column, t);
+        if (beat) copy_out(written_.data(), top_->m_axi_wdata, VDLA_PORT_BYTES);
+        return active;
+    }
+
+    // The data of a column command: read now, and moved later; or written.
+    void move(const banks::Column& column, int64_t t) {
+        const uint32_t response = memory.response(column.address, VDLA_PORT_BYTES);
+        uint8_t* const data = memory.data + column.address;
+        if (!column.write) {
+            Beat beat{t + controller.n.read_cycles, column.id, response, column.last, {}};
+            if (response != kDecodeError) beat.data.assign(data, data + VDLA_PORT_BYTES);
+            coming_.push_back(beat);
+            return;
+        }
+        if (response == kOkay)
+            std::memcpy(data, written_.data(), VDLA_PORT_BYTES);
+        else
+            write_response_ = response;
+        if (!column.last) return;
+        answers_.push_back({t + controller.n.write_cycles, write_response_});
+        write_response_ = kOkay;
+    }
+
+    void deliver(int64_t t) {
+        const bool due = !coming_.empty() && coming_.front().at <= t;
+        top_->m_axi_rvalid = due;
+        if (!due) return;
+        const Beat& beat = coming_.front();
+        if (!beat.data.empty()) copy_in(top_->m_axi_rdata, beat.data.data(), VDLA_PORT_BYTES);
+        top_->m_axi_rresp = beat.response;
+        top_->m_axi_rid = beat.id;
+        top_->m_axi_rlast = beat.last;
+        coming_.pop_front();
+    }
+
     void answer(int64_t t) {
         bool due = !answers_.empty() && answers_.front().at <= t;
         top_->m_axi_bvalid = due;
@@ -295,7 +367,15 @@ void vdla_free(Bench* bench) { delete bench; }
 
 void vdla_memory(Bench* bench, uint8_t* data, uint64_t size, uint64_t base, uint64_t latency,
                  uint64_t interval, uint64_t error_from, uint64_t error_to) {
-    bench->memory = {data, size, base, latency, interval, error_from, error_to};
+    bench->memory = {data, size, base, latency, interval, error_from, error_to, false};
+}
+
+// After vdla_memory: banks behind that latency and rate.
+void vdla_banks(Bench* bench, const banks::Numbers* numbers) {
+    bench->memory.has_banks = true;
+    bench->controller.n = *numbers;
+    bench->controller.latency = static_cast<int64_t>(bench->memory.latency);
+    bench->controller.beat_cycles = static_cast<int64_t>(bench->memory.interval);
 }
 
 void vdla_events(Bench* bench, int engine, int64_t* starts, int64_t* finishes, int64_t capacity) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +151,9 @@ class Bench:
             interval,
             *errors,
         )
+        if memory.banks:
+            numbers = np.array(list(asdict(memory.banks).values()), np.int64)
+            self._lib.vdla_banks(self._handle, numbers.ctypes.data)
 
     def advance(self, cycles: int) -> int:
         """Lets time pass: until the interrupt, until nothing can move any more, or so long."""
@@ -226,6 +229,7 @@ def _load(library: Path) -> ctypes.CDLL:
         "vdla_new": (handle, []),
         "vdla_free": (None, [handle]),
         "vdla_memory": (None, [handle, handle, u64, u64, u64, u64, u64, u64]),
+        "vdla_banks": (None, [handle, handle]),
         "vdla_events": (None, [handle, ctypes.c_int, handle, handle, i64]),
         "vdla_rewind": (None, [handle]),
         "vdla_write": (None, [handle, u32, u32]),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 
 from vdla.isa.config import Config
+from vdla.isa.memory import Banks
 from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
@@ -90,8 +92,10 @@ def _public(config: Config) -> str:
 def _names(work: Path, config: Config) -> str:
     """The bench's header: how the model calls the scratchpads."""
     text = (work / "model" / "Vvdla___024root.h").read_text()
+    numbers = (f"VDLA_NUMBER({f.name})" for f in fields(Banks))
     lines = [
         f"#define VDLA_PORT_BYTES {config.port_bytes}",
+        f"#define VDLA_BANK_NUMBERS {' '.join(numbers)}",
         f"#define VDLA_ENGINES {len(engines(config))}",
         "#define VDLA_SCRATCHPADS \\",
     ]

@@ -7,6 +7,7 @@ estimated.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,10 +15,12 @@ import numpy as np
 from vdla.isa.config import PAGE_BYTES
 from vdla.isa.identity import Identity, Option, options_of, probe, with_titles
 from vdla.isa.instructions import Finish
+from vdla.isa.memory import PROBED_BANKS, Memory
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine
 from vdla.sim.compiled import compile_once, inline, jit_lean
 from vdla.sim.stream import Bytes, Rows, Stream
+from vdla.sim.timing.banks import banks_wake, step_banks
 from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute, vector_comes
 from vdla.sim.timing.constants import BUS_ERROR
 from vdla.sim.timing.engines import commit_issues, count_causes, end_program
@@ -66,7 +69,7 @@ class Clock:
         identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
-        _compile(options_of(stream.config))
+        _compile(options_of(stream.config), stream.config.memory.banks is not None)
         self.state, tables = reset(stream, dram)
         self.state.settings.stepped = stepped
         if until is not None:
@@ -84,11 +87,13 @@ class Clock:
 
 
 @cache
-def _compile(options: tuple[Option, ...]) -> None:
+def _compile(options: tuple[Option, ...], has_banks: bool) -> None:
     """Compiles the loop that runs programs of configs with these options, or fetches it."""
-    stream = Stream.of(probe(options), [Finish()])
+    memory = Memory(banks=PROBED_BANKS if has_banks else None)
+    stream = Stream.of(replace(probe(options), memory=memory), [Finish()])
     state, tables = reset(stream, np.zeros(PAGE_BYTES, np.uint8))
-    compile_once(f"simulator{with_titles(options)}", lambda: _run(state, tables))
+    behind = " behind banks" if has_banks else ""
+    compile_once(f"simulator{with_titles(options)}{behind}", lambda: _run(state, tables))
 
 
 def _marked_rows(stream: Stream) -> Rows:
@@ -150,7 +155,7 @@ def _run(m: Machine, t: Tables) -> int:
             open_burst(m, t)
         elif forwards:
             forward_beat(m, t, inp_taken)
-        bus = step_bus(m, writes, now)
+        bus = step_bus(m, writes, now) if t.variant.banks is None else step_banks(m, writes, now)
         if bus & WROTE:
             send_beat(m, t, now)
         if bus & (BAD_FETCH | BAD_LOAD | BAD_ANSWER):
@@ -193,9 +198,9 @@ def _wake(m: Machine, t: Tables, now: int) -> int:
     wake = NEVER
     reads, answers = m.memory.reads, m.memory.answers
     reader, requantizer = m.store.reader, m.store.requantizer
-    if reads.head != reads.tail:
+    if t.variant.banks is None and reads.head != reads.tail:
         wake = min(wake, max(reads.ready[reads.head & (RING - 1)], m.memory.bus_free))
-    if answers.head != answers.tail:
+    if answers.head != answers.timed:
         wake = min(wake, answers.at[answers.head & (RING - 1)])
     if not in_bulk(m):
         wake = min(wake, wake_of(m.compute, now))
@@ -209,4 +214,6 @@ def _wake(m: Machine, t: Tables, now: int) -> int:
         wake = min(wake, m.memory.bus_free)
     if in_bulk(m):
         wake = min(wake, m.bulk.until)
+    if t.variant.banks is not None:
+        wake = banks_wake(m, wake, now)
     return int(wake)

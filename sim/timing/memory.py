@@ -4,13 +4,15 @@ A read accepted in cycle t may move its first beat in cycle t + 1 + latency; rea
 order they were accepted. One data bus moves one beat per ``beat_cycles`` cycles; when a read beat
 and a write beat both wait, they alternate. A write burst whose last beat moves in cycle t is
 answered in cycle t + 1 + latency. Beats from ``error_from`` up to ``error_to`` bear an error.
+
+A memory with banks (``banks.py``) has queues of reads and answers as this one.
 """
 
 from __future__ import annotations
 
 from vdla.isa.config import PAGE_BYTES
 from vdla.sim.compiled import inline
-from vdla.sim.timing.state import RING, Machine
+from vdla.sim.timing.state import RING, Machine, Tables
 
 BY_FETCH, BY_LOAD = 0, 1  # readers
 ANSWERED, DELIVERED, WROTE, BAD_FETCH, BAD_LOAD, BAD_ANSWER = 1, 2, 4, 8, 16, 32
@@ -38,19 +40,19 @@ def burst_beats(m: Machine, address: int, wanted: int) -> int:
 
 
 @inline
+def burst_length(m: Machine) -> int:
+    """Beats of the burst that STORE's next beat opens."""
+    return burst_beats(m, m.store.bursts.address, m.store.bursts.run_left)
+
+
+@inline
 def step_bus(m: Machine, write_waits: bool, now: int) -> int:
     """Moves at most one beat: a set of what moved, and of whose transfer bore an error."""
-    did = 0
-    slot = m.memory.answers.head & (RING - 1)
-    if m.memory.answers.head != m.memory.answers.tail and m.memory.answers.at[slot] <= now:
-        did = ANSWERED | (BAD_ANSWER if m.memory.answers.bad[slot] else 0)
-        m.memory.answers.head += 1
+    did = see_answer(m, now)
     if now < m.memory.bus_free:
         return did
     slot = m.memory.reads.head & (RING - 1)
-    some = m.memory.reads.head != m.memory.reads.tail
-    read_waits = some and m.memory.reads.ready[slot] <= now
-    if read_waits and (not write_waits or m.memory.served_write):
+    if read_may_begin(m, now) and (not write_waits or m.memory.served_write):
         m.memory.bus_free = now + m.settings.beat_cycles
         m.memory.served_write = False
         return did | _deliver(m, slot)
@@ -68,26 +70,64 @@ def bears_error(m: Machine, address: int) -> bool:
 
 
 @inline
-def answer_later(m: Machine, bad: bool, now: int) -> None:
-    """Schedules the answer to a write burst whose last beat moved now."""
-    slot = m.memory.answers.tail & (RING - 1)
-    m.memory.answers.bad[slot] = bad
-    m.memory.answers.at[slot] = now + 1 + m.settings.latency
+def see_answer(m: Machine, now: int) -> int:
+    """Answers a write burst, if one is due: ANSWERED, and BAD_ANSWER."""
+    slot = m.memory.answers.head & (RING - 1)
+    if m.memory.answers.head == m.memory.answers.timed or m.memory.answers.at[slot] > now:
+        return 0
+    m.memory.answers.head += 1
+    return ANSWERED | (BAD_ANSWER if m.memory.answers.bad[slot] else 0)
+
+
+@inline
+def answer_later(m: Machine, t: Tables, bad: bool, now: int) -> None:
+    """Schedules the answer to a write burst whose last beat moved now; a memory with banks makes
+    out itself when it comes."""
+    m.memory.answers.bad[m.memory.answers.tail & (RING - 1)] = bad
     m.memory.answers.tail += 1
+    if t.variant.banks is None:
+        time_answer(m, now + 1 + m.settings.latency)
+
+
+@inline
+def time_answer(m: Machine, at: int) -> None:
+    """Says when the oldest burst whose answer has no cycle yet is answered."""
+    m.memory.answers.at[m.memory.answers.timed & (RING - 1)] = at
+    m.memory.answers.timed += 1
+
+
+@inline
+def read_may_begin(m: Machine, now: int) -> bool:
+    """Whether the oldest read has come as far as the memory."""
+    slot = m.memory.reads.head & (RING - 1)
+    return bool(m.memory.reads.head != m.memory.reads.tail and m.memory.reads.ready[slot] <= now)
+
+
+@inline
+def take_read(m: Machine) -> None:
+    """Takes the oldest read out of its queue, for a memory with banks."""
+    m.memory.reads.head += 1
+
+
+@inline
+def deliver_beat(m: Machine, reader: int, address: int, last: bool) -> int:
+    """Moves a beat to its reader: DELIVERED, and whether it bore an error."""
+    m.memory.arrived[reader] += 1
+    if last:
+        m.memory.open_reads[reader] -= 1
+    if not bears_error(m, address):
+        return DELIVERED
+    return DELIVERED | (BAD_LOAD if reader == BY_LOAD else BAD_FETCH)
 
 
 @inline
 def _deliver(m: Machine, slot: int) -> int:
     """Moves a beat of the read at the head."""
-    bad = bears_error(m, m.memory.reads.address[slot])
-    reader = m.memory.reads.reader[slot]
+    reader, address = m.memory.reads.reader[slot], m.memory.reads.address[slot]
     m.memory.reads.address[slot] += m.settings.port_bytes
-    m.memory.arrived[reader] += 1
     m.memory.reads.left -= 1
-    if m.memory.reads.left == 0:
-        m.memory.open_reads[reader] -= 1
+    last = m.memory.reads.left == 0
+    if last:
         m.memory.reads.head += 1
         m.memory.reads.left = m.memory.reads.beats[m.memory.reads.head & (RING - 1)]
-    if not bad:
-        return DELIVERED
-    return DELIVERED | (BAD_LOAD if reader == BY_LOAD else BAD_FETCH)
+    return deliver_beat(m, reader, address, last)

@@ -17,6 +17,7 @@ and a ``tail`` that count on for ever; a slot is such a number modulo ``RING``.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -27,21 +28,19 @@ from vdla.isa.instructions import SIDES, Mem
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
+from vdla.sim.timing.memory_state import NEVER, NONE, RING, Controller, Dram, Memory, Ring
 from vdla.sim.timing.part import Part
 
-RING = 1024  # slots of each ring; a power of two above everything that can be in flight
-NONE = -1  # a row: of no instruction
-NEVER = int(np.iinfo(np.int64).max)  # a cycle
+__all__ = ["NEVER", "NONE", "RING", "Machine", "Pipeline", "Tables", "reset"]
+
 _MEMORIES = tuple(memory.name.lower() for memory in Mem)
 
-Ring = Annotated[Rows, (RING,)]
 ENGINES = len(Engine)  # numbers of engines; a config may lack some
 QUEUES = ENGINES * len(SIDES)  # as many token queues as there may be
 PerEngine = Annotated[Rows, (ENGINES,)]
 PerQueue = Annotated[Rows, (QUEUES,)]  # as ``Ring.token_queues`` numbers them
 PerSide = Annotated[Rows, (ENGINES, len(SIDES))]
 PerMemory = Annotated[Rows, (len(Mem),)]  # as ``Mem`` numbers them
-PerReader = Annotated[Rows, (2,)]  # BY_FETCH, BY_LOAD
 
 
 class Settings(Part):
@@ -52,6 +51,7 @@ class Settings(Part):
     latency: int
     beat_cycles: int  # from one beat on the bus to the next
     burst_beats: int
+    dram: Dram  # if the memory has banks
     dram_pages: int
     error_from: int  # beats at addresses from here
     error_to: int  # up to here bear errors
@@ -84,38 +84,6 @@ class FirstFault(Part):
 
     cause: int  # 0: none
     row: int  # of the instruction it belongs to
-
-
-class Reads(Part):
-    """Read bursts that were accepted and have not been delivered: a ring."""
-
-    head: int
-    tail: int
-    left: int  # beats of the one at the head
-    reader: Ring
-    beats: Ring
-    address: Ring  # of its next beat
-    ready: Ring  # the cycle from which its first beat may move
-
-
-class Answers(Part):
-    """Answers to write bursts, on their way: a ring."""
-
-    head: int  # answers seen so far
-    tail: int
-    at: Ring  # the cycle in which it is seen
-    bad: Ring  # whether a beat of the burst bore an error
-
-
-class Memory(Part):
-    """The memory and its bus."""
-
-    reads: Reads
-    open_reads: PerReader  # bursts accepted and not delivered to their last beat
-    arrived: PerReader  # beats delivered
-    answers: Answers
-    bus_free: int  # the cycle from which the bus takes the next beat
-    served_write: bool  # whether the last beat was written
 
 
 class Fetch(Part):
@@ -292,6 +260,7 @@ class Machine(Part):
 
     settings: Settings
     memory: Memory
+    controller: Controller
     fetch: Fetch
     engines: Engines
     tokens: Tokens
@@ -316,6 +285,7 @@ class Variant(NamedTuple):
     forwarding: bool | None  # STORE may write INP
     vector_engine: bool | None  # ALU is VECTOR's
     reciprocal_units: bool | None  # ALU computes reciprocals
+    banks: bool | None  # the memory has banks
 
 
 class Tables(NamedTuple):
@@ -338,6 +308,7 @@ class Tables(NamedTuple):
 # Whose functions write a part or a table while the machine runs; what isn't here stays as it is.
 OWNERS = {
     "memory": "memory.py",
+    "controller": "banks.py",
     "fetch": "fetch.py",
     "engines": "engines.py",
     "start": "engines.py",
@@ -363,6 +334,7 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
     _set_up(m.settings, stream, dram)
     m.fetch.address = stream.base
     m.fetch.left = n * m.settings.instruction_beats
+    m.controller.next_due = m.settings.dram.refresh_interval
     m.tokens.free[:] = m.tokens.free_next[:] = config.token_queue
     m.store.credit = WRITE_BUFFER_VECTORS * m.settings.entry_beats[Mem.ACC]
     return m, Tables(
@@ -390,6 +362,7 @@ def _variant(config: Config) -> Variant:
         forwarding=True if config.forwarding else None,
         vector_engine=True if config.vector_engine else None,
         reciprocal_units=True if config.reciprocal_units else None,
+        banks=True if config.memory.banks else None,
     )
 
 
@@ -398,6 +371,9 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.port_bytes = port
     settings.latency = config.memory.latency
     settings.beat_cycles = -(-port // config.memory.bytes_per_cycle)
+    if banks := config.memory.banks:
+        for name, value in asdict(banks).items():
+            setattr(settings.dram, name, value)
     settings.burst_beats = config.burst_beats
     settings.dram_pages = -(-dram.size // PAGE_BYTES)
     settings.reads_in_flight = config.reads_in_flight

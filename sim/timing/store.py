@@ -20,7 +20,7 @@ from vdla.sim.stream import column
 from vdla.sim.timing.constants import BEYOND, BUSY, MEMORY, STORE_PIPELINE, STORES_IN_FLIGHT
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop
-from vdla.sim.timing.memory import answer_later, bears_error, burst_beats
+from vdla.sim.timing.memory import answer_later, bears_error, burst_length
 from vdla.sim.timing.state import NONE, RING, Machine, Tables
 
 _ENGINE = int(Engine.STORE)
@@ -222,14 +222,14 @@ def _open_run(m: Machine, t: Tables) -> None:
 def send_beat(m: Machine, t: Tables, now: int) -> None:
     """The bus took a beat of the oldest unsent instruction: opens, fills and closes bursts."""
     if m.store.bursts.left == 0:
-        m.store.bursts.left = burst_beats(m, m.store.bursts.address, m.store.bursts.run_left)
+        m.store.bursts.left = burst_length(m)
         m.store.bursts.bad = False
         m.store.bursts.opened += 1
     if bears_error(m, m.store.bursts.address):
         m.store.bursts.bad = True
     m.store.bursts.left -= 1
     if m.store.bursts.left == 0:
-        answer_later(m, m.store.bursts.bad, now)
+        answer_later(m, t, m.store.bursts.bad, now)
     _pass_beat(m, t)
 
 
