@@ -123,12 +123,11 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``vdla compare --json``."""
-        memory = self.config.memory
         by_threads = {v: self.energy(v) for v in self.vthreads}
         table = self.energy_table
         return {
             "config": self.config.name,
-            "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
+            "memory": self.config.to_dict()["memory"],
             "layers": [
                 _layer_json(layer) | _energy_json(layer.name, by_threads) for layer in self.layers
             ],

@@ -66,7 +66,7 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
         return
     config = load_config(name, settings)
     if json:
-        print_json({**asdict(config), **derived(config)})
+        print_json({**asdict(config), **config.to_dict(), **derived(config)})
         return
     print(config.to_toml(), end="")
     print("\n# what follows")

@@ -62,11 +62,10 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
 
     def to_json(self, tasks: Sequence[TileTask], seconds: float) -> dict[str, object]:
         """What was found, for programs."""
-        memory = self.config.memory
         return {
             "config": self.config.name,
             "board": self.options.board,
-            "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
+            "memory": self.config.to_dict()["memory"],
             "log": str(self.options.log),
             "searcher": self.options.searcher,
             "seconds": seconds,

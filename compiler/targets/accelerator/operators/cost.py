@@ -113,7 +113,7 @@ def estimate(work: TileCost, config: Config) -> NDArray[np.float64]:
 
 def timing(config: Config) -> Timing:
     """What the recurrence knows of a machine."""
-    latency = float(config.memory.latency)
+    latency = float(config.memory.first_beat)
     return Timing(latency, float(STARTUP), float(TURN), bool(config.vector_engine))
 
 
@@ -143,7 +143,7 @@ def _rough(work: TileCost, config: Config) -> NDArray[np.float64]:
     """A quick stand-in for the estimate, to choose the finalists by."""
     steps = work.tiles * work.steps
     ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)
-    waits = work.parts * (config.memory.latency + STARTUP)
+    waits = work.parts * (config.memory.first_beat + STARTUP)
     compute = work.compute(config)
     in_turn = compute + work.traffic + steps * waits + ends  # loads and results
     at_once = np.maximum(compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
@@ -159,7 +159,7 @@ def transfer(size: Size, run: Size, config: Config) -> Size:
     memory = config.memory
     cycles = size / config.bytes_per_cycle
     bursts = np.ceil(run / (config.port_bytes * config.burst_beats)) * size / np.maximum(run, 1)
-    return np.maximum(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
+    return np.maximum(cycles, bursts * (memory.first_beat + 4) / config.reads_in_flight)
 
 
 def beside_gemm(alu: Size, chain: Size, config: Config) -> Size:

@@ -176,7 +176,7 @@ class Gates(Template[QGates, GatesTile]):
         wide = vectors * (2 if self.added else 1) + 2 * turns * self.outputs
         weights = turns * self.outputs * self.inputs * config.wgt_entry
         bus = (weights + wide * config.block_out * 4) / config.bytes_per_cycle
-        latency = config.memory.latency + TURN
+        latency = config.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + bus + tiles * latency
         return max(compute, bus) + latency + tiles * STARTUP

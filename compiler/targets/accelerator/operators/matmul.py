@@ -213,7 +213,7 @@ class Model:
         store = vectors * c.out_entry / c.port_bytes
         bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
         compute = max(gemm, alu) if c.vector_engine else gemm + alu
-        latency = c.memory.latency + TURN
+        latency = c.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + bus + tiles * latency
         first = (tile.cols * s.inputs * c.inp_entry) / c.bytes_per_cycle + latency

@@ -145,7 +145,7 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
         inputs, count = ceil_div(self.channels, lanes), ceil_div(self.pixels, lanes)
         vectors = tile.blocks * self.channels
         size = vectors * c.out_entry
-        waits = inputs // tile.inputs * (c.memory.latency + TURN)  # one portion after another
+        waits = inputs // tile.inputs * (c.memory.first_beat + TURN)  # one portion after another
         load = 2 * transfer(size, tile.blocks * tile.inputs * c.wgt_entry, c) + waits
         gemm = vectors * 3 + self.channels + tile.blocks * inputs
         both = 2 * self.channels * c.inp_entry

@@ -124,7 +124,7 @@ class Model:
         compute = steps * (step.expand + step.filter + step.project) + added
         out = self._out(tile)
         store = steps * (step.widen + (step.narrow if s.outputs else 0.0)) + out
-        latency = self.config.memory.latency + TURN
+        latency = self.config.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + self._bus(tile) + latency
         bus = self._bus(tile)
@@ -136,7 +136,7 @@ class Model:
 
     def _ends(self, tile: SeparableTile) -> float:
         """What the first tile waits for and the last one leaves to do."""
-        latency, step = self.config.memory.latency + TURN, self._step(tile)
+        latency, step = self.config.memory.first_beat + TURN, self._step(tile)
         if tile.vthreads == 1:
             return latency
         ends = step.expand + step.widen + step.filter + step.narrow + 2 * latency
