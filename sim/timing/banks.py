@@ -191,7 +191,7 @@ def _checked(m: Machine, place: int) -> int:
 
 @inline
 def _checked_next(m: Machine, stage: int) -> int:
-    """The same for NEXT, which leaves the bank of NOW to it."""
+    """The stage of NEXT whose bank is looked at, unless that is NOW's: then it waits."""
     if stage == EMPTY or m.controller.bank[NEXT] != m.controller.bank[NOW]:
         return _checked(m, NEXT)
     return READY if stage == READY and m.controller.row[NEXT] == m.controller.row[NOW] else CHECK

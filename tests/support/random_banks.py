@@ -1,4 +1,4 @@
-"""Random memories with banks: few and many, short rows, waits of a cycle and of more than a beat."""
+"""Random memories with banks: few and many, short rows, short and long waits."""
 
 from __future__ import annotations
 
