@@ -28,15 +28,19 @@ INCREMENTING = 1  # AxBURST: Arm IHI 0022, table A3-3
 NORMAL_BUFFERABLE = 0b0011  # AxCACHE: normal, not cached, bufferable; table A4-5
 
 
+def most_reads(config: Config) -> int:
+    """Read bursts under way at most: LOAD's, and fetch's, whose buffer limits them."""
+    return config.reads_in_flight + fetch_buffer_beats(config)
+
+
 class Dma(Component):
     """``read_error`` pulses with a bad beat (its reader in ``error_load``), ``write_error`` with a
     bad answer."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        # Bursts under way: LOAD's and fetch's, whose buffer limits them; STORE's.
-        self.most_reads = config.reads_in_flight + fetch_buffer_beats(config)
-        self.most_writes = config.writes_in_flight
+        self.most_reads = most_reads(config)
+        self.most_writes = config.writes_in_flight  # write bursts under way: STORE's
         super().__init__(
             {
                 "axi": Out(axi4(config)),
