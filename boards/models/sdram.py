@@ -15,10 +15,10 @@ from amaranth.hdl import Instance
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.boards.soc.sdram import (
+from vdla.boards.soc.sdram.chip import (
     ALL_BANKS,
     CAS,
-    MOST_DUE,
+    MOST_PUT_OFF,
     POWER_UP_REFRESHES,
     Chip,
     Command,
@@ -43,10 +43,10 @@ class Broken(IntEnum):
     ROW_OPEN = 9  # tRAS, at least
     ROW_OPEN_MOST = 10  # tRAS, at most
     WRITE_RECOVERY = 11  # tWR, also called tDPL
-    REFRESH_TIME = 12  # tRFC
+    REFRESH_TIME = 12  # tRFC: no command before it is over
     MODE_TIME = 13  # tMRD
     REFRESH_RATE = 14  # tREF / rows, with eight put off
-    BURST = 15  # a column command or PRECHARGE into a burst, or a column that isn't aligned
+    BURST = 15  # a column command into a burst, PRECHARGE of its bank, or a column not aligned
     BUS = 16  # both drive the data pins, or nobody does
     COMMAND = 17  # not one of Command, or auto precharge
 
@@ -221,6 +221,8 @@ class Sdram(Component):
                 (Broken.OPEN, activate & here[b] & self.open[b]),
                 (Broken.OPEN, self.column_command & here[b] & ~self.open[b]),
             ]  # fmt: skip
+        burst_bank = self.base[chip.column_bits : chip.column_bits + chip.bank_bits]
+        cuts = precharge & (self.all_banks | (self.bank == burst_bank))
         known = Cat(now.values()).any()
         unaligned = (self.address & (self.burst - 1)) != 0
         drives = Signal()  # the chip, in this cycle
@@ -229,9 +231,9 @@ class Sdram(Component):
             *each,
             (Broken.OTHER_ROW, activate & younger("activate", chip.other_row)),
             (Broken.CLOSED, settles & self.open.any()),
-            (Broken.REFRESH_TIME, (activate | settles) & younger("refresh", chip.row_cycle)),
+            (Broken.REFRESH_TIME, any_command & younger("refresh", chip.row_cycle)),
             (Broken.MODE_TIME, any_command & (since["mode"] < chip.mode_clocks)),
-            (Broken.BURST, (self.column_command | precharge) & (self.word != self.burst)),
+            (Broken.BURST, (self.column_command | cuts) & (self.word != self.burst)),
             (Broken.BURST, self.column_command & unaligned),
             (Broken.BUS, (drives & self.driven) | (writes & ~self.driven)),
             (Broken.COMMAND, ~known | (any_command & ~self.enable)),
@@ -259,9 +261,9 @@ class Sdram(Component):
     def _late(self, m: Module) -> Value:
         """Refreshes that are owed: one per interval since power-up."""
         interval = self.chip.refresh_clocks(self.clock_hz)
-        clocks, owed = Signal(range(interval)), Signal(range(MOST_DUE + 4))
+        clocks, owed = Signal(range(interval)), Signal(range(MOST_PUT_OFF + 3))
         passes = self.set_up & (clocks == interval - 1)
         m.d.sync += clocks.eq(Mux(passes | ~self.set_up, 0, clocks + 1))
         paid = self.now[Command.REFRESH] & (owed != 0)
         m.d.sync += owed.eq(owed + passes - paid)
-        return owed > MOST_DUE + 1
+        return owed > MOST_PUT_OFF

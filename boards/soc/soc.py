@@ -28,7 +28,7 @@ SHOWN = 1 << 20  # clocks for which a byte lights its LED
 
 
 class Soc(Component):
-    """``sdram`` goes to the pads' registers (``sdram.py``, rule 1)."""
+    """``sdram`` goes to the pads' registers (``sdram/controller.py``, rule 1)."""
 
     def __init__(self, config: Config, chip: Chip, clock_hz: float, baud: int = BAUD) -> None:
         self.config, self.chip, self.clock_hz = config, chip, clock_hz
@@ -59,6 +59,10 @@ class Soc(Component):
         )
         m.submodules.receiver = receiver = Receiver(self.divisor)
         m.submodules.transmitter = transmitter = Transmitter(self.divisor)
+        ran = Signal()  # in the last cycle
+        m.d.sync += ran.eq(core.trace_running)
+        for part in (axi, controller):
+            m.d.comb += part.begins.eq(core.trace_running & ~ran)
         connect(m, core.bus, axi.bus)
         connect(m, axi.memory, shared.first)
         connect(m, bridge.memory, shared.second)

@@ -138,7 +138,7 @@ class Bench:
                 for k in range(count):
                     await self._pause(ctx)
                     if write:
-                        await self._take(ctx, at + k, k == count - 1)
+                        await self._take(ctx, at + k, k == count - 1, tag)
                     else:
                         show(ctx, read_valid=1, read_data=self.value(at + k), read_tag=tag,
                              read_last=k == count - 1, of=port)  # fmt: skip
@@ -147,8 +147,9 @@ class Bench:
 
         return bench
 
-    async def _take(self, ctx, at, last):
+    async def _take(self, ctx, at, last, tag):
         port, valid = self.shared.memory, False
+        show(ctx, write_tag=tag, of=port)
         while not ctx.get(port.write_valid):  # as the controller, which commands when it is there
             await ctx.tick()
         show(ctx, write_ready=1, done=last, of=port)

@@ -1,0 +1,15 @@
+"""SDR SDRAM: chips by their datasheets, and the controller of docs/timing.md, section 12."""
+
+from vdla.boards.soc.sdram.chip import AS4C16M16SA, Chip, pins
+from vdla.boards.soc.sdram.controller import Controller
+from vdla.boards.soc.sdram.numbers import REFRESHES_PUT_OFF, banks, memory
+
+__all__ = [
+    "AS4C16M16SA",
+    "REFRESHES_PUT_OFF",
+    "Chip",
+    "Controller",
+    "banks",
+    "memory",
+    "pins",
+]

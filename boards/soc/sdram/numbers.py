@@ -1,0 +1,102 @@
+"""The controller's numbers: what a chip's datasheet comes to in cycles of a clock.
+
+The controller's timers and the simulator's memory model both take them from here.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from vdla.boards.board import BoardError
+from vdla.boards.soc.sdram.chip import CAS, Chip, whole_clocks
+from vdla.isa.memory import Banks, Memory
+
+REFRESHES_PUT_OFF = 4  # of eight; the rest is for a request under way, however long
+BURSTS = (1, 2, 4, 8)  # words that the chip moves by one column command
+PADS = 1  # cycles from a command shown to the chip's pin
+BUS_FREE = 1  # cycles in which neither side drives the data pins
+ANSWER = 1  # cycles from a column command that writes to the answer at the port
+
+
+def words_of(chip: Chip, port_bytes: int) -> int:
+    """Words of the chip in one beat, which one column command moves.
+
+    Raises:
+        BoardError: a beat isn't one of the chip's bursts.
+    """
+    widths = [words * chip.word_bits // 8 for words in BURSTS]
+    if port_bytes not in widths:
+        raise BoardError(
+            f"memory {chip.name}: expected port_bytes {', '.join(map(str, widths[:-1]))} or "
+            f"{widths[-1]}, found {port_bytes}"
+        )
+    return BURSTS[widths.index(port_bytes)]
+
+
+def banks(
+    chip: Chip,
+    clock_hz: float,
+    port_bytes: int,
+    requests: int = 2,
+    refreshes_put_off: int = REFRESHES_PUT_OFF,
+) -> Banks:
+    """The chip behind its controller, in cycles of ``clock_hz``.
+
+    Raises:
+        BoardError: a beat isn't one of the chip's bursts, or the clock is too fast for the chip.
+    """
+    words = words_of(chip, port_bytes)
+    if clock_hz > chip.cas2_mhz * 1e6:
+        raise BoardError(
+            f"memory {chip.name}: expected a clock of at most {chip.cas2_mhz:g} MHz, "
+            f"found {clock_hz / 1e6:g}"
+        )
+    clocks = partial(whole_clocks, clock_hz=clock_hz)
+    row_cycle, refresh_cycles = clocks(chip.row_cycle), clocks(chip.row_cycle)
+    other_row, precharge = max(clocks(chip.other_row), 1), clocks(chip.precharge)
+    row_open = clocks(chip.row_open)
+    read_recovery = words  # the burst's last words come out of the closed row
+    write_recovery = words - 1 + max(clocks(chip.write_recovery), 1)
+    read_to_write = CAS + words + BUS_FREE
+    # At cycle 0 any command may have been given, so the refresh of a start waits for all.
+    closes = max(refresh_cycles, row_open, read_recovery, write_recovery)
+    refreshes = max(closes + precharge, row_cycle, other_row)
+    return Banks(
+        count=1 << chip.bank_bits,
+        row_bytes=(chip.word_bits // 8) << chip.column_bits,
+        requests=requests,
+        read_cycles=PADS + CAS + words,
+        write_cycles=ANSWER,
+        activate=clocks(chip.activate),
+        precharge=precharge,
+        row_open=row_open,
+        row_cycle=row_cycle,
+        other_row=other_row,
+        read_recovery=read_recovery,
+        write_recovery=write_recovery,
+        read_to_write=read_to_write,
+        write_to_read=words,
+        refresh_interval=chip.refresh_clocks(clock_hz),
+        refresh_cycles=refresh_cycles,
+        refreshes_put_off=refreshes_put_off,
+        start_cycles=max(refreshes + refresh_cycles, read_to_write),
+    )
+
+
+def memory(
+    chip: Chip,
+    clock_hz: float,
+    port_bytes: int,
+    requests: int = 2,
+    refreshes_put_off: int = REFRESHES_PUT_OFF,
+) -> Memory:
+    """What the core has behind its port: the controller's banks, and the words of the chip.
+
+    Raises:
+        BoardError: as for ``banks``.
+    """
+    return Memory(
+        latency=0,
+        bytes_per_cycle=chip.word_bits // 8,
+        banks=banks(chip, clock_hz, port_bytes, requests, refreshes_put_off),
+    )
