@@ -6,6 +6,8 @@ import importlib
 from types import ModuleType
 
 from vdla.boards.board import Board, BoardError, packages
+from vdla.isa.config import Config
+from vdla.isa.memory import Memory
 
 MODULES = {  # board's name to its file
     "ulx3s": "ulx3s",
@@ -36,4 +38,15 @@ def find_board(name: str) -> Board:
         BoardError: there is none of that name, or a package that its file needs is missing.
     """
     result: Board = find_module(name).BOARD
+    return result
+
+
+def memory_of(board: Board, config: Config) -> Memory:
+    """What a config's core has behind its port on a board, in cycles of the board's clock.
+
+    Raises:
+        BoardError: the board's memory can't carry what the core sends, or isn't what its pins are
+            for.
+    """
+    result: Memory = find_module(board.name).memory_of(config)
     return result

@@ -14,14 +14,16 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from vdla.boards import zynq
 from vdla.boards.parts import XC7Z020
-from vdla.boards.zynq import make_board, make_top
+from vdla.boards.zynq import ddr3_memory, make_board, make_top
 
 if TYPE_CHECKING:
     from amaranth.vendor import XilinxPlatform
 
-BOARD = make_board("arty-z7-20", "Digilent Arty Z7-20", XC7Z020)
+BOARD = make_board("arty-z7-20", "Digilent Arty Z7-20", XC7Z020, ddr3_memory())
 Top = partial(make_top, BOARD)
+memory_of = partial(zynq.memory_of, BOARD)
 
 
 def platform(toolchain: str = "Vivado") -> XilinxPlatform:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from vdla.isa.memory import Memory
 from vdla.support.errors import UserError
 from vdla.support.install import pip_install
 
@@ -36,6 +37,7 @@ class Board:
 
     ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; programs may use
     ``memory_bytes``. ``transport``: "serial", or "axi" where a processor shares its memory.
+    ``memory`` is what ``config``'s core has behind its port, in cycles of that clock.
     ``toolchains``, the first by default, make its bitstream. ``host`` is the processor that runs
     the operators left to it, as the compiler calls it: "native" is the machine that compiles.
     """
@@ -50,6 +52,7 @@ class Board:
     toolchains: tuple[str, ...]
     available: Mapping[str, int] = field(default_factory=dict)
     host: str = "native"
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,15 @@ from __future__ import annotations
 import sys
 from functools import partial
 
+from vdla.boards import zynq
 from vdla.boards.parts import XC7Z020
-from vdla.boards.zynq import make_board, make_platform, make_top
+from vdla.boards.zynq import ddr3_memory, make_board, make_platform, make_top
 
 LEDS = "R14 P14 N16 M14"
 
-BOARD = make_board("pynq-z1", "Digilent PYNQ-Z1", XC7Z020)
+BOARD = make_board("pynq-z1", "Digilent PYNQ-Z1", XC7Z020, ddr3_memory())
 Top = partial(make_top, BOARD)
+memory_of = partial(zynq.memory_of, BOARD)
 platform = partial(make_platform, XC7Z020, LEDS)
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ from __future__ import annotations
 import sys
 from functools import partial
 
+from vdla.boards import zynq
 from vdla.boards.parts import XCZU3EG
 from vdla.boards.zynq import make_board, make_platform, make_top
 
 BOARD = make_board("ultra96-v2", "Avnet Ultra96-V2", XCZU3EG)
 Top = partial(make_top, BOARD)
+memory_of = partial(zynq.memory_of, BOARD)
 platform = partial(make_platform, XCZU3EG, "")  # no LEDs
 
 if __name__ == "__main__":

@@ -16,12 +16,14 @@ from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
-from vdla.boards.board import Board
+from vdla.boards.board import Board, BoardError
 from vdla.boards.parts import LFE5U_85F
 from vdla.boards.soc import leds
-from vdla.boards.soc.sdram import AS4C16M16SA, Chip
+from vdla.boards.soc.sdram import AS4C16M16SA, Chip, memory
+from vdla.boards.soc.sdram.pads import check_pins
 from vdla.boards.soc.soc import Soc
-from vdla.isa.config import Config
+from vdla.isa.config import Config, load_config
+from vdla.isa.memory import Memory
 
 OSCILLATOR_HZ = 25e6
 DIVIDE, MULTIPLY, VCO_PER_CLOCK = 5, 12, 10  # 25 MHz / 5 × 12 = 60 MHz; the VCO runs at 600 MHz
@@ -30,18 +32,43 @@ CLOCK_HZ = OSCILLATOR_HZ / DIVIDE * MULTIPLY
 MULTIPLIER_BITS = 18  # of a MULT18X18D
 CLOCK_OUT, DATA_OUT, DATA_IN = 3.5, (2.5, 4.5), (0.5, 2.5)  # ns: pads and board, least and most
 
+CHIP = AS4C16M16SA
+CONFIG = "ulx3s"
+
+
+def memory_of(config: Config) -> Memory:
+    """What a config's core has behind its port: the SDRAM's controller and its chip.
+
+    Raises:
+        BoardError: the chip can't make the config's beats, or isn't what the board's pins are for.
+    """
+    check_pins("ulx3s", platform(), CHIP)
+    try:
+        return memory(CHIP, CLOCK_HZ, config.port_bytes)
+    except BoardError as error:
+        raise BoardError(f"config {config.name} on ulx3s: {error}") from None
+
+
+def platform() -> ULX3S_85F_Platform:
+    """Amaranth's platform; the clock comes from the PLL, so none is made by default."""
+    board = ULX3S_85F_Platform()
+    board.default_clk = None
+    board.multiplier_bits = MULTIPLIER_BITS  # GEMM asks for it
+    return board
+
+
 BOARD = Board(
     name="ulx3s",
     title="Radiona ULX3S-85F",
     device=LFE5U_85F.name,
-    config="ulx3s",
+    config=CONFIG,
     clock_hz=CLOCK_HZ,
     memory_bytes=AS4C16M16SA.nbytes,
     transport="serial",
     toolchains=LFE5U_85F.toolchains,
     available=LFE5U_85F.available,
+    memory=memory_of(load_config(CONFIG)),
 )
-CHIP = AS4C16M16SA
 
 
 def phase_margins(chip: Chip = CHIP, late: int = SDRAM_LATE) -> dict[str, float]:
@@ -149,14 +176,6 @@ class Top(Elaboratable):
             pins.word_in.eq(data.i),
             Cat(clock.o[0], clock.o[1]).eq(0b01),
         ]
-
-
-def platform() -> ULX3S_85F_Platform:
-    """Amaranth's platform; the clock comes from the PLL, so none is made by default."""
-    board = ULX3S_85F_Platform()
-    board.default_clk = None
-    board.multiplier_bits = MULTIPLIER_BITS  # GEMM asks for it
-    return board
 
 
 if __name__ == "__main__":

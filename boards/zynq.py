@@ -8,29 +8,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vdla.boards.board import Board, BoardError
+from vdla.boards.ddr3 import MT41K256M16, hp_memory
 from vdla.boards.parts import Part, processor_of
 from vdla.isa.config import Config
+from vdla.isa.memory import Memory
 
 if TYPE_CHECKING:
     from amaranth.vendor import XilinxPlatform
 
     from vdla.boards.soc.zynq import Top
 
+CLOCK_HZ = 100e6
 
-def make_board(name: str, title: str, part: Part) -> Board:
+
+def make_board(name: str, title: str, part: Part, memory: Memory | None = None) -> Board:
     """A board under PYNQ's Linux, whose image keeps 128 MiB to be allocated in one piece."""
     return Board(
         name=name,
         title=title,
         device=part.name,
         config="paper",
-        clock_hz=100e6,
+        clock_hz=CLOCK_HZ,
         memory_bytes=128 << 20,
         transport="axi",
         toolchains=part.toolchains,
         available=part.available,
         host=part.host,
+        memory=memory,
     )
+
+
+def ddr3_memory() -> Memory:
+    """What boards with one MT41K256M16 or its equal have behind S_AXI_HP0."""
+    return hp_memory(MT41K256M16, CLOCK_HZ)
+
+
+def memory_of(board: Board, config: Config) -> Memory:
+    """What a config's core has behind the memory port: the config's own, if the board says nothing.
+
+    Raises:
+        BoardError: the port can't carry what the core sends.
+    """
+    check(board, config)
+    return board.memory or config.memory
 
 
 def make_top(board: Board, config: Config) -> Top:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from vdla.boards import find_module
+from vdla.boards import find_module, memory_of
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
@@ -82,6 +82,7 @@ def synthesize(
 def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequence[str]]:
     """The design's files, by their names, and nextpnr's options for the device."""
     module = find_module(board.name)
+    memory_of(board, config)  # raises unless the board's memory is one for the config
     plan = module.platform().build(module.Top(config), name=NAME, do_build=False, emit_src=False)
     files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.lpf")}
     files[f"{NAME}.ys"] = script()

@@ -59,7 +59,7 @@ class Rows:
 
     def judge(self, place: Place) -> tuple[Value, Value]:
         """Whether the bank of a request has its row open, and whether it has any."""
-        some = self.open.bit_select(place.bank, 1)
+        some = Array(self.open)[place.bank]
         return some & (self.rows[place.bank] == place.row), some
 
     def activated(self, bank: Value, row: Value, when: Value) -> None:
@@ -83,11 +83,13 @@ class Requests:
 
     def __init__(self, m: Module, now: Place, next_: Place, rows: Rows, waits: Waits) -> None:
         self.m, self.now, self.next, self.rows, self.waits = m, now, next_, rows, waits
-        self.moves, self.may_write, self.ends = Signal(), Signal(), Signal()
-        self.precharges, self.activates = Signal(), Signal()
-        self.bank, self.row = Signal.like(now.bank), Signal.like(now.row)
+        self.moves, self.ends = Signal(name="moves"), Signal(name="ends")
+        self.may_write = Signal(name="may_write")
+        self.precharges, self.activates = Signal(name="precharges"), Signal(name="activates")
+        self.bank = Signal.like(now.bank, name="row_bank")
+        self.row = Signal.like(now.row, name="row")
         self.leaves_row = Signal()  # the request at work goes on in the next row
-        self._checked, self._for_now = Signal(State), Signal()
+        self._for_now = Signal(name="row_for_now")
 
     def command(self, column_over: Value, write_valid: Value, refresh: Refresh) -> None:
         """The command of this cycle: a column if one may go, and otherwise a row."""
