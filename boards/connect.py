@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from vdla.boards import find_module
+from vdla.boards import find_module, memory_of
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
+from vdla.isa.memory import Memory
 from vdla.runtime.board.mapped import open_pynq, open_uio
 from vdla.runtime.board.serial import SerialTransport, open_line, ports
 from vdla.runtime.board.transport import Transport
+from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.verilate import Report
 
 PATIENT = 60.0  # seconds to wait for a virtual board, which takes seconds for milliseconds
@@ -29,9 +32,11 @@ def connect(
     load, or nothing: then Linux's UIO has the core.
 
     Raises:
-        BoardError: no port was named and none is found, or a twin was asked for a port.
+        BoardError: no port was named and none is found, a twin was asked for a port, or the
+            board's memory is none for the config.
         DeviceError: the port can't be opened, or the twin not be built.
     """
+    memory_of(board, config)
     if virtual and port:
         raise BoardError(f"--virtual: expected no port, found --port {port}")
     if virtual:
@@ -40,6 +45,29 @@ def connect(
         return open_pynq(port, board.memory_bytes) if port else open_uio()
     port = port or _find_port(board)
     return SerialTransport(open_line(port), f"{_name(board)} at {port}", board.memory_bytes)
+
+
+def open_design(
+    board: Board, config: Config, report: Report = lambda text: None
+) -> tuple[Callable[[], Bench], Memory]:
+    """What makes benches of a board's whole design, and the memory that it has.
+
+    Raises:
+        BoardError: the board's memory isn't in its design, or is none for the config.
+        DeviceError: a tool is missing or fails.
+    """
+    memory = memory_of(board, config)
+    if board.transport != "serial":
+        raise BoardError(
+            f"{_name(board)}: expected a board whose design has the memory's controller, "
+            f"found one that reaches memory through its processor"
+        )
+    from vdla.boards.virtual.core import BoardBench, build_library
+
+    module = find_module(board.name)
+    chip, bits = module.CHIP, module.MULTIPLIER_BITS
+    library = build_library(config, chip, board.clock_hz, bits, report=report)
+    return partial(BoardBench, config, library), memory
 
 
 def find_ports(board: Board) -> list[str]:

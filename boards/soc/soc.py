@@ -19,8 +19,10 @@ from vdla.boards.soc.sdram import Chip, Controller, pins
 from vdla.boards.soc.uart import Receiver, Transmitter, divisor_of
 from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
+from vdla.hw.interfaces import axi_lite
 from vdla.isa.config import Config
 from vdla.isa.registers import register
+from vdla.isa.ring import numbered
 from vdla.runtime.board.link import BAUD
 
 LEDS = 8
@@ -28,13 +30,35 @@ SHOWN = 1 << 20  # clocks for which a byte lights its LED
 
 
 class Soc(Component):
-    """``sdram`` goes to the pads' registers (``sdram/controller.py``, rule 1)."""
+    """``sdram`` goes to the pads' registers (``sdram/controller.py``, rule 1). The ``trace`` ports
+    are the core's; ``ready`` says that the memory has been set up.
 
-    def __init__(self, config: Config, chip: Chip, clock_hz: float, baud: int = BAUD) -> None:
+    ``direct``: the core's registers are at the port ``registers``, and the serial link reaches the
+    memory alone. ``requests``: how many the memory's controller works on at once.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        chip: Chip,
+        clock_hz: float,
+        baud: int = BAUD,
+        *,
+        direct: bool = False,
+        requests: int = 2,
+    ) -> None:
         self.config, self.chip, self.clock_hz = config, chip, clock_hz
         self.divisor = divisor_of(clock_hz, baud)
+        self.direct, self.requests = direct, requests
+        engines = len(numbered(config))
         super().__init__(
             {
+                **({"registers": In(axi_lite(ADDRESS_BITS))} if direct else {}),
+                "irq": Out(1),
+                "ready": Out(1),
+                "trace_running": Out(1),
+                "trace_start": Out(engines),
+                "trace_finish": Out(engines),
                 "rx": In(1, init=1),
                 "tx": Out(1, init=1),
                 "leds": Out(LEDS),
@@ -49,7 +73,7 @@ class Soc(Component):
         config = self.config
         m.submodules.core = core = Core(config)
         m.submodules.controller = controller = Controller(
-            self.chip, self.clock_hz, config.port_bytes, tag_bits=2
+            self.chip, self.clock_hz, config.port_bytes, tag_bits=2, requests=self.requests
         )
         at_bits = controller.at_bits
         m.submodules.axi = axi = AxiMemory(config, at_bits)
@@ -67,7 +91,10 @@ class Soc(Component):
         connect(m, axi.memory, shared.first)
         connect(m, bridge.memory, shared.second)
         connect(m, shared.memory, controller.memory)
-        connect(m, bridge.registers, core.registers)
+        if self.direct:
+            connect(m, flipped(self.registers), core.registers)
+        else:
+            connect(m, bridge.registers, core.registers)
         connect(m, controller.pins, flipped(self.sdram))
         m.d.comb += [
             receiver.rx.eq(self.rx),
@@ -78,6 +105,11 @@ class Soc(Component):
             bridge.out_ready.eq(transmitter.ready),
             self.tx.eq(transmitter.tx),
             self.status.eq(core.status),
+            self.irq.eq(core.irq),
+            self.ready.eq(controller.ready),
+            self.trace_running.eq(core.trace_running),
+            self.trace_start.eq(core.trace_start),
+            self.trace_finish.eq(core.trace_finish),
         ]
         blink = Signal(range(int(self.clock_hz)))
         m.d.sync += blink.eq(blink + 1)
