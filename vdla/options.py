@@ -47,6 +47,7 @@ PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine c
 ON_CPU = Only("target", *PROCESSORS)
 NAMED = Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not the processor at hand
 RANDOM_PROGRAMS = Only("model", given=False)
+NO_BOARD = Only("board", given=False)
 
 
 class Sized:
@@ -341,10 +342,17 @@ class Quantize(Sized):
 
 @dataclass(frozen=True)
 class Lockstep(Sized):
-    """What simulator and RTL run side by side: random programs, or a model's."""
+    """What simulator and RTL run side by side: random programs, or a model's.
 
-    config: str | Path | Config = fields.config("paper")
+    With a ``board``, the RTL is its whole design with its memory, and the config its own.
+    """
+
+    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = fields.settings()
+    board: str | None = option(
+        None, "--board", typed=str | None, metavar="B",
+        help="Run the board's whole design, with its memory.",
+    )  # fmt: skip
     programs: int = option(
         100, "--programs", typed=int, only=[RANDOM_PROGRAMS], min=1, help="Random programs to run."
     )
@@ -359,7 +367,7 @@ class Lockstep(Sized):
         help="Say which goals the programs have reached.",
     )  # fmt: skip
     memories: int = option(
-        3, "--memories", typed=int, only=[RANDOM_PROGRAMS], min=1, max=3,
+        3, "--memories", typed=int, only=[RANDOM_PROGRAMS, NO_BOARD], min=1, max=3,
         help="Memories that each program meets; 1 for long runs.",
     )  # fmt: skip
     workers: int = option(

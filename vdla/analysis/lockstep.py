@@ -121,15 +121,16 @@ def lockstep(
 ) -> Iterator[Tally]:
     """Runs cases ``seed`` .. ``seed + programs - 1``; yields after each.
 
-    Each is run behind ``memories`` of the memory models, which take turns when these aren't all. Up
-    to ``keep`` differences are shrunk and kept; all are counted.
+    Each is run behind ``memories`` of the memory models, which take turns when these aren't all, or
+    behind the board's. Up to ``keep`` differences are shrunk and kept; all are counted.
     """
-    tally, models = Tally(), memory_models(machines.config)
+    tally = Tally()
+    models = [machines.memory] if machines.memory else memory_models(machines.config)
     for number in range(seed, seed + programs):
-        case = random_case(machines.config, number)
+        case = machines.possible(random_case(machines.config, number))
         differs, endings, unexpected = False, [], []
-        for turn in range(memories):
-            memory = models[(number + turn) % MEMORIES]
+        for turn in range(min(memories, len(models))):
+            memory = models[(number + turn) % len(models)]
             simulated, rtl = machines.run(case, memory)
             tally.add(simulated, rtl)
             endings.append(simulated.ending)
@@ -163,16 +164,17 @@ def lockstep_in_parallel(
     pool: JobPool,
     memories: int = MEMORIES,
     coverage: Coverage | None = None,
+    board: str | None = None,
 ) -> Iterator[Tally]:
-    """Runs ``lockstep`` in a pool's processes; yields after each CHUNK of cases. Build the model
-    first.
+    """Runs ``lockstep`` in a pool's processes, on a ``board`` or on cores; yields after each CHUNK
+    of cases. Build the model first.
 
     Raises:
         CheckError: a process was killed, or it couldn't run its programs.
         FarmError: nobody in the pool can build the RTL's model.
     """
     tally, end = Tally(), seed + programs
-    setup = Setup(_Runner, (config, memories, coverage is not None))
+    setup = Setup(_Runner, (config, memories, coverage is not None, board))
     chunks = [(first, min(CHUNK, end - first)) for first in range(seed, end, CHUNK)]
     waiting = {first for first, _ in chunks}
     for number, answer in pool.run(Job(_Runner.run, chunk, setup, (RTL,)) for chunk in chunks):
@@ -198,8 +200,8 @@ def _failed(note: str, first: int) -> CheckError:
 class _Runner:
     """What a process of ``lockstep_in_parallel`` keeps from chunk to chunk."""
 
-    def __init__(self, config: Config, memories: int, covers: bool) -> None:
-        self.machines, self.memories = Machines(config), memories
+    def __init__(self, config: Config, memories: int, covers: bool, board: str | None) -> None:
+        self.machines, self.memories = Machines(config, board=board), memories
         self.coverage = Coverage(config) if covers else None
 
     def run(self, seed: int, programs: int) -> tuple[Tally, set[str]]:
@@ -218,6 +220,7 @@ class LockstepDevice:
     def __init__(self, machines: Machines) -> None:
         self.machines, self.tally = machines, Tally()
         self.identity: Identity | None = Identity.of(machines.config)
+        self.memory = machines.memory or machines.config.memory
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""
@@ -235,7 +238,7 @@ class LockstepDevice:
             whole = np.zeros(whole_pages(dram.size), np.uint8)
             whole[: dram.size] = dram
             case = Case(config, raw, loaded.base, whole, Identity.of(config))
-            simulated, rtl = self.machines.run(case, config.memory)
+            simulated, rtl = self.machines.run(case, self.memory)
             self._note(case, simulated, rtl)
             dram[:] = simulated.memories["dram"][: dram.size]
             return DeviceResult(simulated.cycles)
@@ -243,10 +246,9 @@ class LockstepDevice:
         return run
 
     def _note(self, case: Case, simulated: Outcome, rtl: Outcome) -> None:
-        memory = self.machines.config.memory
         self.tally.add(simulated, rtl)
-        self.tally.end([simulated.ending], _unexpected(None, case, memory, simulated))
+        self.tally.end([simulated.ending], _unexpected(None, case, self.memory, simulated))
         result = first_difference(case, simulated, rtl)
         if result:
             self.tally.mismatches += 1
-            self.tally.differences.append(Difference(case, memory, simulated, rtl, *result))
+            self.tally.differences.append(Difference(case, self.memory, simulated, rtl, *result))

@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.analysis.case import Bytes, Case, Cycles, Outcome
+from vdla.boards import find_board
+from vdla.boards.connect import open_design
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config
 from vdla.isa.memory import Memory
@@ -32,18 +34,40 @@ SPARE_CYCLES = 100_000  # that the RTL gets beyond twice the simulator's: a fift
 
 
 class Machines:
-    """A simulator and a Verilated core of one config, side by side."""
+    """A simulator and a Verilated core of one config, side by side.
 
-    def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
+    With a ``board``, by its name, the core's bench is that board's whole design, and ``memory`` the
+    only one that there is. Bus errors don't occur there.
+
+    Raises:
+        BoardError: there is no such board, its design has no memory, or none for the config.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        report: Callable[[str], None] = lambda text: None,
+        board: str | None = None,
+    ) -> None:
         warm_up(config)
-        self.config = config
-        self.library = build(config, report=report)
-        self.bench = Bench(config, self.library)
+        self.config, self.board = config, board
+        self.memory: Memory | None = None
+        if board is None:
+            self._make: Callable[[], Bench] = partial(Bench, config, build(config, report=report))
+        else:
+            self._make, self.memory = open_design(find_board(board), config, report)
+        self.bench = self._make()
 
     def renew(self) -> None:
         """Puts a core in the place of this one that has run nothing yet."""
         self.bench.close()
-        self.bench = Bench(self.config, self.library)
+        self.bench = self._make()
+
+    def possible(self, case: Case) -> Case:
+        """A case as these machines can run it: without bus errors where there are none."""
+        if self.board is None or case.errors[0] >= case.errors[1]:
+            return case
+        return replace(case, errors=(0, 0), purpose=None)
 
     def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
         """Both outcomes of a case in front of a memory."""

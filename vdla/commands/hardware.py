@@ -21,12 +21,13 @@ from vdla.analysis.lockstep import (
 )
 from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
+from vdla.boards import find_board
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import load_config
 from vdla.lookup import random_inputs, resolve
 from vdla.options import Lockstep
 from vdla.pools import farm_pool
@@ -46,8 +47,9 @@ def lockstep(options: Lockstep, json: bool) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere, or when a program ends
     otherwise than it was made to."""
     require(options)
-    chosen = resolve(options.config, options.settings)
-    machines = Machines(chosen, log.print)
+    own = find_board(options.board).config if options.board else "paper"
+    chosen = resolve(options.config or own, options.settings)
+    machines = Machines(chosen, log.print, options.board)
     coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()
     if options.model is None:
@@ -58,9 +60,9 @@ def lockstep(options: Lockstep, json: bool) -> None:
         tally = _run_model(machines, options.model, options.shapes)
     rate = tally.programs / max(time.monotonic() - begun, 1e-9)
     if json:
-        print_json(_summary(chosen, tally) | (_reached(coverage) if coverage else {}))
+        print_json(_summary(machines, tally) | (_reached(coverage) if coverage else {}))
     else:
-        _print(chosen, options, tally, rate)
+        _print(machines, options, tally, rate)
         if coverage:
             _print_coverage(coverage)
     for difference in tally.differences:
@@ -80,7 +82,7 @@ def _run_programs(
         return
     with _pool(options) as pool:
         yield from lockstep_in_parallel(
-            machines.config, options.programs, options.seed, pool=pool, **how
+            machines.config, options.programs, options.seed, pool=pool, board=options.board, **how
         )
 
 
@@ -127,9 +129,10 @@ def _run_model(machines: Machines, model: str, shapes: Shapes | None) -> Tally:
     return device.tally
 
 
-def _summary(config: Config, tally: Tally) -> dict[str, object]:
+def _summary(machines: Machines, tally: Tally) -> dict[str, object]:
     return {
-        "config": config.name,
+        "config": machines.config.name,
+        **({"board": machines.board} if machines.board else {}),
         "programs": tally.programs,
         "ended": tally.ended,
         "faulted": tally.faulted,
@@ -143,10 +146,11 @@ def _summary(config: Config, tally: Tally) -> dict[str, object]:
     }
 
 
-def _print(config: Config, options: Lockstep, tally: Tally, rate: float) -> None:
+def _print(machines: Machines, options: Lockstep, tally: Tally, rate: float) -> None:
     """The tally, how it was made, and how fast."""
-    made = {"seed": options.seed, "memories": options.memories, "programs_per_second": rate}
-    summary = _summary(config, tally) | made
+    memories = 1 if machines.memory else options.memories
+    made = {"seed": options.seed, "memories": memories, "programs_per_second": rate}
+    summary = _summary(machines, tally) | made
     rows = [
         (name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else str(value))
         for name, value in summary.items()
@@ -155,7 +159,8 @@ def _print(config: Config, options: Lockstep, tally: Tally, rate: float) -> None
     verdict = "equal in every cycle and byte" if not tally.mismatches else "they differ"
     if tally.unexpected_endings:
         verdict += f"; programs that ended otherwise than made to: {tally.unexpected_endings}"
-    console.print(f"{config.name}: {verdict}")
+    on_board = f" on {machines.board}" if machines.board else ""
+    console.print(f"{machines.config.name}{on_board}: {verdict}")
 
 
 def _explain(difference: Difference) -> None:
