@@ -96,6 +96,16 @@ def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> 
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
+def compile_optimized(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
+    """The functions as LLVM IR, optimized as in ``compile_object``'s object file.
+
+    Raises:
+        CodegenError: as ``compile_object``.
+    """
+    machine = _target_machine(processor, reloc="pic")
+    return str(_optimized(_texts(funcs, processor), machine, processor))
+
+
 def compile_assembly(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
     """The functions as the assembly text of ``compile_object``'s object file.
 
@@ -283,5 +293,6 @@ __all__ = [
     "compile_assembly",
     "compile_ir",
     "compile_object",
+    "compile_optimized",
     "jit",
 ]
