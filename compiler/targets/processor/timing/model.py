@@ -1,0 +1,118 @@
+"""The time that a processor takes for a network's functions, by a model and not by a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vdla.compiler.targets.processor.timing.cycles import Cycles
+from vdla.compiler.targets.processor.timing.instructions import functions_of
+from vdla.compiler.targets.processor.timing.machine import Machine
+from vdla.compiler.targets.processor.timing.traffic import memory_seconds, traffic
+from vdla.runtime.module import TensorInfo
+from vdla.runtime.plan import Accelerate, Host, Plan
+
+
+@dataclass(frozen=True)
+class FunctionTime:
+    """The time of one step: a function of one operator, or of several that were fused.
+
+    ``cycles`` are what it computes for, ``memory_seconds`` what its operands take to come from
+    caches and memory, and ``seconds`` the whole.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    cycles: float
+    memory_seconds: float
+    seconds: float
+
+    @property
+    def milliseconds(self) -> float:
+        """The whole time in milliseconds."""
+        return 1e3 * self.seconds
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """The time of all steps that the host runs, and of the calls that lead to them."""
+
+    processor: str
+    clock_mhz: float
+    steps: tuple[FunctionTime, ...]
+    call_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole time."""
+        return self.call_seconds + sum(step.seconds for step in self.steps)
+
+    @property
+    def milliseconds(self) -> float:
+        """The whole time in milliseconds."""
+        return 1e3 * self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """What a module's metadata keeps."""
+        return {
+            "processor": self.processor,
+            "clock_mhz": self.clock_mhz,
+            "call_seconds": self.call_seconds,
+            "steps": [{**vars(step), "operators": list(step.operators)} for step in self.steps],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> HostTime:
+        """Reads what a module's metadata keeps."""
+        steps = tuple(
+            FunctionTime(**{**each, "operators": tuple(each["operators"])})
+            for each in data["steps"]
+        )
+        return HostTime(data["processor"], data["clock_mhz"], steps, data["call_seconds"])
+
+
+def modelled(
+    text: str,
+    plan: Plan,
+    tensors: Mapping[str, TensorInfo],
+    operators: Mapping[str, Sequence[str]],
+    machine: Machine,
+) -> HostTime:
+    """The time of a plan's host functions.
+
+    Args:
+        text: LLVM's optimized text of the functions.
+        plan: a module's steps; those of other devices touch memory, too.
+        tensors: where they lie.
+        operators: the operators of each step, by the step's name.
+        machine: the processor.
+    """
+    cycles = Cycles(functions_of(text), machine)
+    ranges = [_ranges(_touched(step), tensors) for step in plan]
+    hertz = machine.clock_mhz * 1e6
+    steps, rows, last = [], 0, False
+    for step, row in zip(plan, traffic(ranges, machine), strict=True):
+        own = isinstance(step, Host)
+        rows += own and not last
+        last = own
+        if not isinstance(step, Host):
+            continue
+        work = cycles.of(step.function)
+        computing = (work.cycles + machine.call_cycles) / hertz
+        waiting = memory_seconds(row, machine, work.bytes)
+        seconds = max(computing, waiting) if machine.overlaps else computing + waiting
+        names = tuple(operators.get(step.name, ()))
+        steps.append(FunctionTime(step.name, names, work.cycles, waiting, seconds))
+    return HostTime(machine.name, machine.clock_mhz, tuple(steps), rows * machine.row_seconds)
+
+
+def _touched(step: object) -> tuple[str, ...]:
+    if isinstance(step, Accelerate):
+        return (*step.reads, *step.writes)
+    return tuple(getattr(step, "args", ()))
+
+
+def _ranges(names: Sequence[str], tensors: Mapping[str, TensorInfo]) -> list[tuple[int, int]]:
+    known = (tensors[name] for name in dict.fromkeys(names) if name in tensors)
+    return [(t.offset, t.offset + t.nbytes) for t in known]
