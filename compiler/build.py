@@ -32,7 +32,7 @@ from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.steps import check_external
+from vdla.compiler.targets.processor.steps import Functions, check_external
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.targets.target import Layout, Target, place, place_node
@@ -187,6 +187,16 @@ def _network(graph: Graph, config: Config, options: Options) -> tuple[Network, D
         codes,
     )
     return network, compilation.dump
+
+
+def processor_functions(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[Graph, Placements, Functions]:
+    """An imported graph laid out for its devices, where its nodes run, and the functions of those
+    that the processor runs, by the nodes' names; the accelerator's instructions aren't made."""
+    placed = _placed(graph, config, options or Options())
+    target = next(each for each in placed.targets if isinstance(each, ProcessorTarget))
+    return placed.graph, placed.placements, target.finish(placed.graph, placed.placements, {})
 
 
 def rewritten_graph(

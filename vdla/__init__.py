@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
     from vdla.exploration import evaluate, explore_designs
+    from vdla.host import host_time
     from vdla.kernel import build, intrinsics, parse
     from vdla.support.errors import UserError
 
@@ -44,6 +45,7 @@ _HOMES = {
         "sweep", "synth", "tune",
     ),
     "vdla.exploration": ("evaluate", "explore_designs"),
+    "vdla.host": ("host_time",),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
@@ -52,8 +54,8 @@ _HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "evaluate", "explore_designs", "intrinsics", "load", "parse", "profile", "quantize",
-    "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
+    "evaluate", "explore_designs", "host_time", "intrinsics", "load", "parse", "profile",
+    "quantize", "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

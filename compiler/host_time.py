@@ -1,0 +1,66 @@
+"""The time that a host takes for its part of a network, by a model of its processor.
+
+The functions are those that a module for the processor has, with its vector registers and its
+schedules; the accelerator's programs aren't made. What the model knows is in
+``targets/processor/timing``.
+"""
+
+from __future__ import annotations
+
+from vdla.compiler.build import Options, processor_functions
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.plan import address_views, plan_memory
+from vdla.compiler.placement import GPU, PROCESSOR
+from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.processor.codegen.llvm import compile_optimized
+from vdla.compiler.targets.processor.in_place import in_place
+from vdla.compiler.targets.processor.steps import (
+    function_constants,
+    make_steps,
+    tensor_table,
+)
+from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
+from vdla.compiler.targets.processor.timing.model import HostTime, modelled
+from vdla.isa.config import Config
+
+
+def host_time(
+    graph: Graph, config: Config, options: Options, machine: Machine | None = None
+) -> HostTime:
+    """The time of what the processor of some options runs of an imported graph.
+
+    Args:
+        graph: as ``import_graph`` gives it.
+        config: the accelerator's, for options that have one.
+        options: ``processor`` is the one that functions are compiled for.
+        machine: that processor's description; by default the one of its name.
+
+    Raises:
+        TargetError: the processor isn't described, or a GPU takes part.
+    """
+    if GPU in (options.device, options.host) or options.target is not None:
+        raise TargetError(
+            "host time: expected a network for a processor, with the accelerator or without, "
+            f"found one for {options.target.DEVICE if options.target else GPU}"
+        )
+    machine = machine or machine_for(options.processor)
+    graph, placements, functions = processor_functions(graph, config, options)
+    functions, shared = in_place(graph, placements, functions)
+    steps = make_steps(graph, placements, functions)
+    constants = function_constants(graph, functions)
+    memory = plan_memory(graph, constants, {**shared, **address_views(graph)})
+    own = {function.func.name: function.func for function in functions.values()}
+    text = compile_optimized(own.values(), options.processor)
+    operators = {
+        node.name: _operators(node)
+        for node in graph.nodes
+        if placements[node.name].device == PROCESSOR
+    }
+    return modelled(text, steps, tensor_table(graph, memory, constants), operators, machine)
+
+
+def _operators(node: Node) -> tuple[str, ...]:
+    """The operators that one function computes."""
+    parts = node.parts if isinstance(node, ops.Fused) else (node,)
+    return tuple(part.op for part in parts)

@@ -1,0 +1,76 @@
+"""Host time by a model: ``vdla.host_time``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from vdla.compiler import host_time as compiled
+from vdla.compiler.build import Options, import_graph
+from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.placement import device_of
+from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.compiler.targets.processor.timing.machine import (
+    NAMES,
+    Machine,
+    machine_for,
+    machine_of,
+)
+from vdla.compiler.targets.processor.timing.model import HostTime
+from vdla.isa.config import Config
+from vdla.lookup import model_file, resolve, tuned_functions
+from vdla.runtime.module import Module
+from vdla.spelling import UsageError
+
+NATIVE_NAME = "native"
+HOST_TIME = "host_time"  # of a module's metadata
+
+
+def host_time(
+    model: Module | str | Path,
+    processor: str = NATIVE_NAME,
+    *,
+    device: str = "cpu",
+    config: str | Path | Config = "paper",
+    places: Mapping[str, str] | None = None,
+    shapes: Shapes | None = None,
+    machine: Machine | None = None,
+) -> HostTime:
+    """The time that a host takes for its part of a network, step by step, by a model.
+
+    Nothing is measured, so the processor need not be at hand::
+
+        vdla.host_time("resnet18", "cortex-a9").milliseconds          # all of it on the host
+        vdla.host_time("resnet18", "cortex-a9", device="sim").steps   # what an accelerator leaves
+
+    Args:
+        model: an ONNX file or a bundled model; or a module that was compiled with ``host``.
+        processor: "cortex-a9", "cortex-a53", "znver4"; "native" for this machine.
+        device: "cpu" has the host run all; "sim" leaves to it what an accelerator doesn't run.
+        config: the accelerator's.
+        places: nodes that the caller places, as for ``compile``.
+        shapes: sizes that the file leaves open.
+        machine: the description of this machine's processor, where it is another than the bundled
+            one: at a measured clock.
+
+    Raises:
+        TargetError: the processor isn't described.
+        UsageError: a module without a host time.
+    """
+    if isinstance(model, Module):
+        if HOST_TIME not in model.metadata:
+            raise UsageError(
+                "host_time: expected a module that was compiled with --host and a processor, "
+                f"one of {', '.join(NAMES)}, found one without"
+            )
+        return HostTime.from_json(model.metadata[HOST_TIME])
+    native = processor == NATIVE_NAME
+    machine = machine or (machine_for(NATIVE) if native else machine_of(processor))
+    options = Options(
+        device=device_of(device),
+        processor=NATIVE if native else machine.processor,
+        places=places or {},
+        functions=tuned_functions(None),
+    )
+    graph = import_graph(model_file(model), options, shapes)
+    return compiled.host_time(graph, resolve(config), options, machine)
