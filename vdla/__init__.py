@@ -46,6 +46,7 @@ _HOMES = {
     ),
     "vdla.exploration": ("evaluate", "explore_designs"),
     "vdla.host": ("host_time",),
+    "vdla.offloading": ("offload",),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
@@ -54,7 +55,7 @@ _HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "evaluate", "explore_designs", "host_time", "intrinsics", "load", "parse", "profile",
+    "evaluate", "explore_designs", "host_time", "intrinsics", "load", "offload", "parse", "profile",
     "quantize", "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"

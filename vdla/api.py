@@ -33,7 +33,7 @@ from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement import GPU, PROCESSOR, device_of
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search.records import Log
-from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.outside import load_target, outside_targets
@@ -56,7 +56,9 @@ from vdla.lookup import (
     model_file,
     model_files,
     random_inputs,
+    refuse_native,
     resolve,
+    resolve_on,
     tuned_functions,
     tuned_tiles,
 )
@@ -66,7 +68,6 @@ from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
 from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
@@ -96,7 +97,7 @@ def compile(model: str | Path, options: Compile) -> Module:
     check_host(options.host)
     board = find_board(options.board) if options.board else None
     target, host = compile_target(options.target or (board.host if board else None), options.device)
-    config = resolve(options.config or (board.config if board else "paper"), options.settings)
+    config = resolve_on(options.board, options.config, options.settings)
     functions = tuned_functions(options.records)
     compile_options = Options(
         device=device_of(options.device),
@@ -153,7 +154,7 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
     else:
         if options.no_native:
             raise UsageError(f"--no-native: expected a module, found the model {model}")
-        config = resolve(named or "paper", options.settings)
+        config = resolve_on(options.board, named, options.settings)
         module = _compiled_for(model, config, options)
     if board is None:
         device = make_device(
@@ -196,7 +197,7 @@ def _own_config(
         raise UsageError(f"--{option}: expected an ONNX model, found {what}")
     module = model if isinstance(model, Module) else load(model)
     if options.no_native:
-        _refuse_native(module, "module" if isinstance(model, Module) else str(model))
+        refuse_native(module, "module" if isinstance(model, Module) else str(model))
     own = module_config(module)
     config = resolve(named, options.settings) if named else own.override(options.settings)
     name = "module" if isinstance(model, Module) else model
@@ -208,21 +209,6 @@ def _own_config(
             f"found a module for {own.name} ({module.identity.config})"
         )
     return module, config
-
-
-def _refuse_native(module: Module, name: str) -> None:
-    """Raises UsageError where a module brings more than programs for the accelerator."""
-    result = [f"onnxruntime's {step}" for step in module.external]
-    if module.host:
-        result.append(f"code for {module.host.triple}")
-    if module.kernels:
-        result.append("kernels for a GPU")
-    result += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
-    if result:
-        raise UsageError(
-            f"--no-native: expected {name} to hold programs for the accelerator alone, "
-            f"found {', '.join(result)}"
-        )
 
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
@@ -353,12 +339,18 @@ def compare(model: str | Path, options: Compare) -> Comparison:
         UsageError: several latencies, for which there is ``sweep``.
     """
     _at_one_latency(options)
-    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
+    chosen, tuned = _compared(options)
     table, files = energy_table(options.energy), model_files(model)
     result = compare_models(
         files, chosen, options.vthreads, options.progress, tuned, options.shapes
     )
     return replace(result, published=published(model, chosen), energy_table=table)
+
+
+def _compared(options: Compare) -> tuple[Config, TileRecords | None]:
+    """The config that is compared on, and tuned schedules."""
+    config = resolve_on(options.board, options.config, options.settings)
+    return config, tuned_tiles(options.records, options.board)
 
 
 @takes(Compare)
@@ -370,7 +362,7 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
     """
     if not options.latencies:
         raise UsageError("--latency: expected some latencies, found none")
-    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
+    chosen, tuned = _compared(options)
     table, files = energy_table(options.energy), model_files(model)
     result = sweep_latency(
         files, chosen, options.latencies, options.vthreads, options.progress, tuned, options.shapes
@@ -387,7 +379,7 @@ def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
         UsageError: several latencies, for which there is ``sweep``.
     """
     _at_one_latency(options)
-    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
+    chosen, tuned = _compared(options)
     work = find_workload(model_files(model), chosen, options.shapes)
     return compare_hiding(work, chosen, max(options.vthreads), options.progress, tuned)
 

@@ -32,6 +32,7 @@ from vdla.options import (
     CompareOutput,
     Compile,
     Lockstep,
+    Offload,
     Quantize,
     Run,
     RunFiles,
@@ -79,6 +80,20 @@ def compare(model: Model, options: Compare, output: CompareOutput, json: Json = 
     from vdla.commands import compare
 
     compare.compare(model, options, output, json)
+
+
+@app.command()
+@spelled
+def offload(
+    model: Model,
+    options: Offload,
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
+    json: Json = False,
+) -> None:
+    """A board's processor alone, and with the accelerator: milliseconds per layer, a picture."""
+    from vdla.commands import offload
+
+    offload.offload(model, options, out, json)
 
 
 @app.command(name="compile")

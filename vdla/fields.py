@@ -6,6 +6,7 @@ Imported by every command, help and listings too, so it imports nothing that tak
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +44,12 @@ def settings(*only: spelling.Only) -> spelling.Default:
         metavar="KEY=VALUE",
         help="Override a parameter or memory.PARAMETER.",
     )
+
+
+def board(about: str, *only: spelling.Only, needed: bool = False) -> spelling.Default:
+    """A board by its name."""
+    default, typed = (MISSING, str) if needed else (None, str | None)
+    return spelling.option(default, "--board", typed=typed, only=only, metavar="B", help=about)
 
 
 def records() -> spelling.Default:

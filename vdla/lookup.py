@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.boards import find_board, memory_of
 from vdla.compiler import models
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.placement import GPU
@@ -18,12 +20,13 @@ from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import MEMORY, Config, load_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.gpu.find import find_gpu
 from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.plan import Outside
 from vdla.sim.energy import EnergyTable, load_table
 from vdla.spelling import UsageError
 
@@ -45,6 +48,25 @@ def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config
         return config.override(settings)
     _expect("config", "a config, its name or TOML file", config, str | Path)
     return load_config(config, settings)
+
+
+def resolve_on(
+    board: str | None, config: str | Path | Config | None, settings: Iterable[str] = ()
+) -> Config:
+    """A config in front of a board's memory, by default the board's; without a board, ``resolve``'s
+    and by default ``paper``. Settings of the memory go before the board's.
+
+    Raises:
+        BoardError: there is no such board, or its memory can't carry what the config's core sends.
+        ConfigError, UsageError: as ``resolve``.
+    """
+    if board is None:
+        return resolve("paper" if config is None else config, settings)
+    chosen = find_board(board)
+    result = resolve(chosen.config if config is None else config, settings)
+    if any(setting.startswith(MEMORY) for setting in settings):
+        return result
+    return replace(result, memory=memory_of(chosen, result))
 
 
 def _expect(what: str, kinds: str, actual: object, types: Any) -> None:
@@ -70,6 +92,21 @@ def is_module(model: Module | str | Path) -> bool:
     kinds = "a module, a .vdla or ONNX file or a bundled name"
     _expect("model", kinds, model, Module | str | Path)
     return isinstance(model, Module) or str(model).endswith(".vdla")
+
+
+def refuse_native(module: Module, name: str) -> None:
+    """Raises UsageError where a module brings more than programs for the accelerator."""
+    result = [f"onnxruntime's {step}" for step in module.external]
+    if module.host:
+        result.append(f"code for {module.host.triple}")
+    if module.kernels:
+        result.append("kernels for a GPU")
+    result += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
+    if result:
+        raise UsageError(
+            f"--no-native: expected {name} to hold programs for the accelerator alone, "
+            f"found {', '.join(result)}"
+        )
 
 
 def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:

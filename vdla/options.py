@@ -39,6 +39,7 @@ Report = Callable[[str], None]
 
 # Where options count
 ON_BOARD = Only("device", "board")
+WITH_BOARD = Only("device", "board", "sim", "rtl")
 ON_SIMULATOR = Only("device", "sim")
 RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 ACCELERATOR = Only("target", "accelerator")
@@ -109,13 +110,7 @@ class Compile(Placed):
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = fields.settings()
     device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
-    board: str | None = option(
-        None,
-        "--board",
-        typed=str | None,
-        metavar="B",
-        help="For this board: its config, its processor.",
-    )
+    board: str | None = fields.board("For this board: its config, its memory, its processor.")
     target: str | Processor | None = fields.target("native, x86-64-v3, cortex-a9 …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
@@ -153,10 +148,9 @@ class Run(Placed):
     device: str = option("sim", "--device", typed=str, help="sim, rtl, board, gpu or cpu.")
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = fields.settings()
-    board: str | None = option(
-        None, "--board", typed=str | None, only=[ON_BOARD], metavar="B",
-        help="With --device board: which.",
-    )  # fmt: skip
+    board: str | None = fields.board(
+        "The board; simulated: the one whose memory it is.", WITH_BOARD
+    )
     port: str | None = option(
         None, "--port", typed=str | None, only=[ON_BOARD], metavar="PORT",
         help="The board's serial port; default: found.",
@@ -221,8 +215,9 @@ class Compare(Sized):
     ``energy`` names the table by which the energy of each layer is estimated; none by default.
     """
 
-    config: str | Path | Config = fields.config("paper")
+    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
     vthreads: Sequence[int] = fields.vthreads((1, 2))
+    board: str | None = fields.board("In front of this board's memory.")
     settings: Sequence[str] = fields.settings()
     records: str | Path | TileRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
@@ -236,6 +231,21 @@ class Compare(Sized):
         help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
     )
     energy: str | None = fields.energy()
+    progress: Progress = quiet
+
+
+@dataclass(frozen=True)
+class Offload(Sized):
+    """What a network is put on: a ``board``, with its processor and a config in its fabric.
+
+    ``config`` and ``records`` are as for ``compile``.
+    """
+
+    board: str = fields.board("Its processor, its memory, its clock.", needed=True)
+    config: str | Path | Config | None = fields.config(None, "Default: the board's.")
+    settings: Sequence[str] = fields.settings()
+    records: str | Path | TileRecords | None = fields.records()
+    shapes: Shapes | None = fields.shapes()
     progress: Progress = quiet
 
 

@@ -37,7 +37,7 @@ from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
 from vdla.farm.work import FarmError, JobPool
 from vdla.isa.config import Config
-from vdla.lookup import model_file, model_files, resolve
+from vdla.lookup import model_file, model_files, resolve, resolve_on
 from vdla.options import PROCESSORS, Tune
 from vdla.pools import farm_pool
 from vdla.runtime.gpu.opencl import find_gpu
@@ -74,11 +74,10 @@ def machine(options: Tune) -> Config:
     """The config that is searched for: the one named, else the board's, else ``paper``.
 
     Raises:
-        BoardError: there is no such board.
+        BoardError: there is no such board, or its memory can't carry what the config's core sends.
         ConfigError: the config doesn't exist or describes no machine.
     """
-    own = find_board(options.board).config if options.board else "paper"
-    return resolve(options.config or own, options.settings)
+    return resolve_on(options.board, options.config, options.settings)
 
 
 def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:

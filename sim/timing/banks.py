@@ -21,11 +21,12 @@ from vdla.sim.timing.memory import (
     take_read,
     time_answer,
 )
-from vdla.sim.timing.state import NEVER, NONE, RING, Machine
+from vdla.sim.timing.state import NEVER, RING, Machine
 
 NOW, NEXT = 0, 1  # places
 EMPTY, CHECK, CLOSE, OPEN, READY = range(5)  # stages of a request
 NORMAL, CLOSING, REFRESHING = range(3)  # phases
+CLOSED = 0  # the row of a bank that has none open
 ACTED = 64  # beside the flags of memory.py: something moved within the controller
 MOST_DUE = 8  # refreshes
 
@@ -139,10 +140,10 @@ def _take_request(m: Machine, address_full: bool, now: int) -> int:
 
 @inline
 def _place(m: Machine, place: int) -> None:
-    """Works out the bank and the row of a request's next beat."""
+    """Works out the bank and the row of a request's next beat; rows count from 1 here."""
     row = m.controller.address[place] // m.settings.dram.row_bytes
     m.controller.bank[place] = row & (m.settings.dram.count - 1)
-    m.controller.row[place] = row // m.settings.dram.count
+    m.controller.row[place] = row // m.settings.dram.count + 1
 
 
 # Commands ---------------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def _work(m: Machine, stage: int, next_stage: int, address_full: bool, now: int)
 def _checked(m: Machine, place: int) -> int:
     """The stage of a request whose bank is looked at."""
     row = m.controller.open_row[m.controller.bank[place]]
-    if row == NONE:
+    if row == CLOSED:
         return OPEN
     return READY if row == m.controller.row[place] else CLOSE
 
@@ -263,7 +264,7 @@ def _command_row(m: Machine, place: int, stage: int, now: int) -> int:
 
 @inline
 def _close(m: Machine, bank: int, now: int) -> None:
-    m.controller.open_row[bank] = NONE
+    m.controller.open_row[bank] = CLOSED
     m.controller.activate_from[bank] = max(
         m.controller.activate_from[bank], now + m.settings.dram.precharge
     )
@@ -311,4 +312,4 @@ def _latest(waits: Rows, count: int) -> int:
     latest = waits[0]
     for bank in range(1, count):
         latest = max(latest, waits[bank])
-    return latest
+    return int(latest)

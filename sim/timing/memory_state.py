@@ -11,7 +11,7 @@ from vdla.sim.stream import Rows
 from vdla.sim.timing.part import Part
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
-NONE = -1  # a row: of no instruction, or of no bank
+NONE = -1  # a row: of no instruction
 NEVER = int(np.iinfo(np.int64).max)  # a cycle
 
 Ring = Annotated[Rows, (RING,)]
@@ -108,10 +108,10 @@ class Controller(Part):
     address: PerPlace  # of the next beat
     left: PerPlace  # beats
     bank: PerPlace
-    row: PerPlace
+    row: PerPlace  # counted from 1
 
     # The banks: the row that is open, and cycles from which commands may come.
-    open_row: PerBank = NONE
+    open_row: PerBank  # counted from 1; 0: none
     column_from: PerBank
     precharge_from: PerBank
     activate_from: PerBank

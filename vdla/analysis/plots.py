@@ -44,7 +44,7 @@ def save_plots(
         pictures["latency"] = latency_plot(sweep)
     if same:
         pictures["same-schedule"] = same_schedule_plot(same)
-    return [_save(figure, folder / f"{stem}-{n}.png") for n, figure in pictures.items()]
+    return [save(figure, folder / f"{stem}-{n}.png") for n, figure in pictures.items()]
 
 
 def utilization_plot(comparison: Comparison) -> Figure:
@@ -195,7 +195,7 @@ def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str,
     axes.set_ylabel(labels[1])
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, frameon=False)
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Any]:
@@ -209,7 +209,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def _save(figure: Any, path: Path) -> Path:
+def save(figure: Any, path: Path) -> Path:
     """Writes a picture without anything that differs between two runs."""
     from matplotlib import rc_context
 

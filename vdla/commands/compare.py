@@ -24,7 +24,7 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.compiler.placement import processor_remark
-from vdla.lookup import resolve
+from vdla.lookup import resolve_on
 from vdla.options import Compare, CompareOutput
 from vdla.sim.trace import write_trace
 from vdla.spelling import UsageError
@@ -32,7 +32,8 @@ from vdla.spelling import UsageError
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
-    options = replace(options, config=resolve(options.config, options.settings), settings=())
+    config = resolve_on(options.board, options.config, options.settings)
+    options = replace(options, config=config, board=None, settings=())
     check_output_folder(output.out)
     if output.report is not None:
         check_folder(output.report)

@@ -1,0 +1,67 @@
+"""A network on a board's processor alone and with the accelerator: ``vdla.offload``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vdla import api
+from vdla.analysis.offload import OffloadResult, layer_cycles, offloaded_layers
+from vdla.boards import find_board
+from vdla.boards.board import Board
+from vdla.host import host_time
+from vdla.isa.config import Config
+from vdla.lookup import model_file, random_inputs, resolve_on
+from vdla.options import Compare, Offload
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.executor import Executor
+from vdla.spelling import UsageError, takes
+
+
+@takes(Offload)
+def offload(model: str | Path, options: Offload) -> OffloadResult:
+    """A network on a board's processor alone, and with the accelerator beside it, layer by layer.
+
+    The processor's time is a model's, the accelerator's the simulator's cycles in front of the
+    board's memory, at the board's clock. No board need be at hand.
+
+    Raises:
+        ModelError: the model can't be taken.
+        BoardError: there is no such board.
+        TargetError: nothing describes its processor.
+        UsageError: the accelerator runs no layer.
+    """
+    board = find_board(options.board)
+    config = resolve_on(options.board, options.config, options.settings)
+    file, shapes = model_file(model), options.shapes
+    alone = host_time(file, board.host, config=config, shapes=shapes)
+    left = host_time(file, board.host, device="sim", config=config, shapes=shapes)
+    accelerated = _accelerated(file, config, options, board)
+    if not accelerated:
+        raise UsageError(f"{model}: expected a layer for the accelerator, found none")
+    compared = Compare(config, records=options.records, shapes=shapes, progress=options.progress)
+    return OffloadResult(
+        model=Path(model).stem,
+        board=board.name,
+        processor=alone.processor,
+        processor_mhz=alone.clock_mhz,
+        config=config,
+        clock_mhz=board.clock_hz / 1e6,
+        layers=offloaded_layers(alone, left, accelerated),
+        calls=(1e3 * alone.call_seconds, 1e3 * left.call_seconds),
+        transfers=0.0,
+        hiding=api.compare(file, compared),
+    )
+
+
+def _accelerated(file: Path, config: Config, options: Offload, board: Board) -> dict[str, float]:
+    """Milliseconds of the accelerator's layers, by name."""
+    module = api.compile(file, config, records=options.records, shapes=options.shapes)
+    ready = Executor(module, SimDevice(config, numerics=False))
+    result = dict[str, float]()
+    for step in ready.run(random_inputs(module)).steps:
+        if step.device is None or step.device.trace is None:
+            continue
+        layers = module.metadata["streams"][step.name]["layers"]
+        for name, cycles in layer_cycles(step.device.trace, layers).items():
+            result[name] = result.get(name, 0.0) + 1e3 * cycles / board.clock_hz
+    return result
