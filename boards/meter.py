@@ -9,7 +9,7 @@ and keeps the line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from vdla.boards import find_board
 from vdla.boards.board import Board, BoardError
@@ -46,12 +46,6 @@ class BoardMeter(TileMeter):
     def needs(self) -> tuple[str, ...]:
         """The board, for this candidate alone."""
         return (resource(self.board),)
-
-    @property
-    def fastest(self) -> Config:
-        """The config with a memory that fills the port in each cycle: no board's is faster."""
-        memory = replace(self.config.memory, bytes_per_cycle=self.config.port_bytes)
-        return replace(self.config, memory=memory)
 
     def run(self, built: LayerProgram) -> Cycles:
         """The cycles that the board counts, from START to the end of the program.

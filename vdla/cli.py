@@ -231,12 +231,15 @@ def quantize(
 def configs(
     name: Annotated[str | None, typer.Argument(metavar="[CONFIG]")] = None,
     settings: Settings = None,
+    board: Annotated[
+        str | None, typer.Option(metavar="B", help="In front of this board's memory.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the configs, or print one with what follows from it."""
     from vdla.commands import catalog
 
-    catalog.configs(name, settings or [], json)
+    catalog.configs(name, settings or [], board, json)
 
 
 @app.command()

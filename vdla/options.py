@@ -217,7 +217,6 @@ class Compare(Sized):
 
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
     vthreads: Sequence[int] = fields.vthreads((1, 2))
-    board: str | None = fields.board("In front of this board's memory.")
     settings: Sequence[str] = fields.settings()
     records: str | Path | TileRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
@@ -231,6 +230,7 @@ class Compare(Sized):
         help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
     )
     energy: str | None = fields.energy()
+    board: str | None = fields.board("In front of this board's memory.")
     progress: Progress = quiet
 
 

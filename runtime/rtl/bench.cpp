@@ -142,8 +142,6 @@ class Bench {
         for (int e = 0; e < kEngines; ++e) starts[e].count = finishes[e].count = 0;
         bus_free_ = 0;
         served_write_ = false;
-        cycle_ = 0;
-        controller.reset();
     }
 
     uint8_t* scratchpad(int which, uint64_t* stride, uint64_t* depth) {
@@ -193,6 +191,7 @@ class Bench {
     bool write_opens_ = true, served_write_ = false;
     int64_t bus_free_ = 0, time_ = 0, idle_ = 0;
     int64_t cycle_ = 0;  // since a program began, for a memory with banks
+    bool ran_ = false;   // in the cycle before
     std::deque<Beat> coming_;
     std::vector<uint8_t> written_ = std::vector<uint8_t>(VDLA_PORT_BYTES);  // the register for beats
 
@@ -265,10 +264,12 @@ class Bench {
         return !reads_.empty() || !answers_.empty() || writes || top_->m_axi_arvalid;
     }
 
-    // The same of a memory with banks.
+    // The same of a memory with banks, for which a program begins in cycle 0.
     bool serve_banks() {
-        if (top_->trace_running || cycle_ > 0) ++cycle_;
-        const int64_t t = cycle_ - 1;
+        const bool begins = top_->trace_running && !ran_;
+        ran_ = top_->trace_running;
+        if (begins) controller.reset();
+        const int64_t t = cycle_ = begins ? 0 : cycle_ + 1;
         top_->m_axi_arready = 1;
         if (top_->m_axi_arvalid)
             controller.accept_read(top_->m_axi_arid, top_->m_axi_araddr - memory.base,

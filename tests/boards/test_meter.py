@@ -153,12 +153,6 @@ def test_a_bitstream_that_is_loaded_between_two_searches(layer, board):
     assert BoardMeter(operator, TINY, "ulx3s").measure(tile).status == "ok"
 
 
-def test_bounds_allow_for_a_memory_that_fills_the_port(layer):
-    slow = TINY.override(["memory.bytes_per_cycle=1"])
-    assert BoardMeter(layer[0], slow, "ulx3s").fastest.bytes_per_cycle == TINY.port_bytes
-    assert Simulation(layer[0], slow).fastest == slow
-
-
 # Where boards are ---------------------------------------------------------------------------------
 
 

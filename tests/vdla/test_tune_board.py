@@ -12,8 +12,9 @@ from vdla.boards.board import BoardError
 from vdla.compiler.search.records import load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.isa.config import load_config
+from vdla.lookup import resolve_on
 
-TINY = load_config("tiny")
+TINY = resolve_on("ulx3s", "tiny")  # behind the memory of the boards on the desk
 SEARCH = ("tune", "digits", "-c", "tiny", "--trials", 6, "--searcher", "random", "--board")
 
 
@@ -37,8 +38,11 @@ def without_board(record):
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     """The same search on the simulator: its log, and the best cycles per layer."""
-    path = tmp_path_factory.mktemp("simulated") / "log"
-    tasks = api.tune("digits", path, TINY, trials=6, searcher="random")
+    return search(TINY, tmp_path_factory.mktemp("simulated") / "log")
+
+
+def search(config, path):
+    tasks = api.tune("digits", path, config, trials=6, searcher="random")
     return path, {task.layers[0]: task.least for task in tasks}
 
 
@@ -57,14 +61,15 @@ def test_four_boards_find_what_the_simulator_finds(vdla, tmp_path, simulated):
     assert {row["layers"][0]: row["best_cycles"] for row in done.json["layers"]} == best
 
 
-def test_the_rtl_of_boards_finds_what_the_simulator_finds(vdla, tmp_path, simulated):
-    """Where the memory is the simulator's, as behind the ports of a Zynq's processor."""
-    log = tmp_path / "log"
+def test_the_rtl_of_boards_finds_what_the_simulator_finds(vdla, tmp_path):
+    """Behind the model of a Zynq's memory port."""
+    log, simulated = tmp_path / "log", tmp_path / "simulated"
+    search(resolve_on("pynq-z1", "tiny"), simulated)
     done = vdla(*SEARCH, "pynq-z1", "--virtual", "--workers", 4, "--log", log)
     assert done.code == 0, done
     assert "tuned on tiny, board pynq-z1; cycles" in done.out
     found = sorted(map(without_board, load(log, TileRecord)))
-    assert found == sorted(map(without_board, load(simulated[0], TileRecord)))
+    assert found == sorted(map(without_board, load(simulated, TileRecord)))
 
 
 def test_boards_and_the_simulator_share_a_log_and_no_trials(vdla, tmp_path, simulated):
@@ -78,7 +83,8 @@ def test_boards_and_the_simulator_share_a_log_and_no_trials(vdla, tmp_path, simu
     assert text in done.err
     added = load(log, TileRecord)[count:]
     assert [each.workload.board for each in added] == ["ulx3s"] * 2
-    again = vdla("tune", "digits", "-c", "tiny", "--searcher", "random", *how)
+    (tmp_path / "tiny.toml").write_text(TINY.to_toml())
+    again = vdla("tune", "digits", "-c", tmp_path / "tiny.toml", "--searcher", "random", *how)
     assert f"{log}: 2 records are of boards and only teach the model" in again.err
     assert "0 candidates measured in" in again.out
 

@@ -16,6 +16,7 @@ from vdla.isa.identity import OPTIONS
 from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
+from vdla.lookup import resolve_on
 from vdla.spelling import UsageError
 from vdla.support.install import pip_install
 
@@ -41,9 +42,9 @@ TOOLS = {
 }
 
 
-def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
-    """Lists configs, or prints one."""
-    if name is None:
+def configs(name: str | None, settings: Sequence[str], board: str | None, json: bool) -> None:
+    """Lists configs, or prints one: the one named, or a board's; in front of the board's memory."""
+    if name is None and board is None:
         result = [load_config(n, settings) for n in config_names()]
         if json:
             print_json({"configs": [{"name": c.name, **derived(c)} for c in result]})
@@ -64,7 +65,7 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
         columns = ("config", "block", "GOPS", *buffers, "port", "hash")
         table("configs (buffers in entries)", columns, rows)
         return
-    config = load_config(name, settings)
+    config = resolve_on(board, name, settings)
     if json:
         print_json({**asdict(config), **config.to_dict(), **derived(config)})
         return

@@ -51,8 +51,9 @@ def _print(result: OffloadResult) -> None:
     table(title, columns, rows)
     parts = f"host {result.host:,.1f}, transfers {result.transfers:,.1f}"
     alone, together = result.convolutions
+    modelled = f"{result.processor} alone, modelled at {result.processor_mhz:g} MHz"
     lines = [
-        f"{result.processor} alone, modelled at {result.processor_mhz:g} MHz: {result.alone:,.1f} ms",
+        f"{modelled}: {result.alone:,.1f} ms",
         f"with {result.config.name} at {result.clock_mhz:g} MHz: {result.together:,.1f} ms "
         f"({parts}, accelerator {result.accelerator:,.1f})",
         f"speedup: {result.speedup:.1f}×",

@@ -51,12 +51,6 @@ class TileMeter(Meter[Tile, Cycles]):
     config: Config
     board: str = ""
 
-    @property
-    def fastest(self) -> Config:
-        """The config, with a memory that moves at least as many bytes a cycle as the measured one:
-        bounds of cycles are worked out with it."""
-        return self.config
-
     @abstractmethod
     def run(self, built: LayerProgram) -> Cycles:
         """The cycles of a program that is sound, or why there are none.

@@ -51,7 +51,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
     @cached_property
     def features(self) -> Features:
         """What the learned model sees of every tile."""
-        return features(self.meter.operator.template, self.space, self.meter.fastest)
+        return features(self.meter.operator.template, self.space, self.meter.config)
 
     @property
     def tile(self) -> Tile:
@@ -61,7 +61,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
     @property
     def bound(self) -> float:
         """Cycles that no schedule goes below: those of its multiply-adds or bytes alone."""
-        op, config = self.meter.operator, self.meter.fastest
+        op, config = self.meter.operator, self.meter.config
         return max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
 
     def cycles(self, tile: Tile) -> int | None:
