@@ -76,38 +76,41 @@ class Machines:
 
     def run_rtl(self, case: Case, memory: Memory, limit: int | None = None) -> Outcome:
         """The case on the RTL, from cleared scratchpads, for at most ``limit`` cycles."""
-        stream, dram = case.stream, case.dram.copy()
-        rows = {engine: stream.engine(engine) for engine in numbered(self.config)}
-        counts = [len(each) for each in rows.values()]
-        self.bench.clear()
-        length = len(stream.instructions)
-        begun_at = time.perf_counter()
-        self.bench.attach(dram, memory=memory, errors=case.errors)
-        stopped = self.bench.run(
-            case.base, counts, identity=case.identity, length=length, limit=limit
-        )
-        seconds = time.perf_counter() - begun_at
-        start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
-        for engine in rows:
-            start[rows[engine]] = stopped.start[engine]
-            finish[rows[engine]] = stopped.finish[engine]
-        if stopped.fault:
-            for events in (start, finish):
-                events[events == stopped.cycles - 1] = -1
-        elif stopped.cycles >= 0:
-            start[-1] = finish[-1] = stopped.cycles - 1
-        memories = {name: self.bench.scratchpad(name).copy() for name in scratchpads(self.config)}
-        return Outcome(
-            stopped.cycles,
-            start,
-            finish,
-            {counter(e, c): stopped.causes[e][c] for e in rows for c in Cause},
-            stopped.fault,
-            stopped.fault_instruction if stopped.fault else 0,
-            {"dram": dram, **memories},
-            seconds,
-            standing(stream, start, finish, limit) if stopped.overdue and limit else "",
-        )
+        return run_on(self.bench, case, memory, limit)
+
+
+def run_on(bench: Bench, case: Case, memory: Memory, limit: int | None = None) -> Outcome:
+    """The case on a bench's RTL, from cleared scratchpads, for at most ``limit`` cycles."""
+    stream, dram = case.stream, case.dram.copy()
+    rows = {engine: stream.engine(engine) for engine in numbered(bench.config)}
+    counts = [len(each) for each in rows.values()]
+    bench.clear()
+    length = len(stream.instructions)
+    begun_at = time.perf_counter()
+    bench.attach(dram, memory=memory, errors=case.errors)
+    stopped = bench.run(case.base, counts, identity=case.identity, length=length, limit=limit)
+    seconds = time.perf_counter() - begun_at
+    start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
+    for engine in rows:
+        start[rows[engine]] = stopped.start[engine]
+        finish[rows[engine]] = stopped.finish[engine]
+    if stopped.fault:
+        for events in (start, finish):
+            events[events == stopped.cycles - 1] = -1
+    elif stopped.cycles >= 0:
+        start[-1] = finish[-1] = stopped.cycles - 1
+    memories = {name: bench.scratchpad(name).copy() for name in scratchpads(bench.config)}
+    return Outcome(
+        stopped.cycles,
+        start,
+        finish,
+        {counter(e, c): stopped.causes[e][c] for e in rows for c in Cause},
+        stopped.fault,
+        stopped.fault_instruction if stopped.fault else 0,
+        {"dram": dram, **memories},
+        seconds,
+        standing(stream, start, finish, limit) if stopped.overdue and limit else "",
+    )
 
 
 def limit_of(simulated: Outcome) -> int:
