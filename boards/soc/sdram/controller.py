@@ -60,15 +60,15 @@ class Controller(Component):
         """Two places for requests, the banks' rows and waits, refreshes, and the data's way."""
         m = Module()
         memory, chip = self.memory, self.chip
-        waits = Waits(m, self.banks)
-        rows = Rows(m, chip)
+        self.waits = waits = Waits(m, self.banks)
+        self.rows = rows = Rows(m, chip)
         power_up = PowerUp(m, chip, self.clock_hz, self.banks, self.words)
-        refresh = Refresh(m, self.banks, waits, power_up.ready, self.begins)
+        self.refresh = refresh = Refresh(m, self.banks, waits, power_up.ready, self.begins)
         now, next_ = (
             Place(name, self.at_bits, len(memory.tag), self.words, chip) for name in ("now", "next")
         )
-        work = Requests(m, now, next_, rows, waits)
-        column = Wait(m, "column", self.words)
+        self.work = work = Requests(m, now, next_, rows, waits)
+        self.column = column = Wait(m, "column", self.words)
         column.start(work.moves)
         work.command(column.over, memory.write_valid, refresh)
         free = ~next_.full
