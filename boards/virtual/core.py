@@ -37,7 +37,7 @@ from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools,
 
 NAME = "board"
 REGISTERS = "s_axi_"  # the prefix of the registers' port, as the core's Verilog has it
-REST = 512  # cycles before a program, in which refreshes that are due take place
+REST = 128  # cycles before and after a program, in which refreshes take place and words arrive
 NO_ERRORS = (0, 0)
 
 
@@ -126,6 +126,7 @@ class BoardBench(Bench):
             DeviceError: a rule of the SDRAM's datasheet was broken.
         """
         stopped = super().run(base, counts, identity=identity, length=length, limit=limit)
+        self._lib.vdla_rest(self._handle, REST)  # an answer comes before the last words
         self._dram[:] = self._words(self._dram.size)
         broken = Broken(self._lib.vdla_broken(self._handle))
         if broken != Broken.NONE:

@@ -26,5 +26,5 @@ def check_pins(board: str, platform: Any, chip: Chip) -> None:
         pins = ", ".join(f"{of_board} {what}" for what, (of_board, _) in wrong.items())
         needs = ", ".join(str(of_chip) for _, of_chip in wrong.values())
         raise BoardError(
-            f"board {board}: expected a memory with {pins}, found {chip.name}: {needs}"
+            f"board {board}: expected a memory with {pins}, found {chip.name} with {needs}"
         )
