@@ -1,4 +1,4 @@
-"""A whole board, its SDRAM included, takes the cycles of the simulator behind the board's memory."""
+"""A whole board with its SDRAM takes the cycles of the simulator behind the board's memory."""
 
 from __future__ import annotations
 
