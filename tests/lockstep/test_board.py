@@ -14,6 +14,7 @@ from vdla.analysis.machines import Machines, first_difference, simulate
 from vdla.compiler.models import model_paths
 from vdla.compiler.models.builder import Builder, images
 from vdla.compiler.models.networks import _basic_block
+from vdla.compiler.models.quantizer import quantize_model
 from vdla.isa.config import load_config
 from vdla.lookup import random_inputs
 from vdla.runtime.errors import DeviceError
@@ -109,7 +110,9 @@ def _model(name, folder):
         return name
     if name != "residual block":
         return model_paths("resnet18-convs")[name]
-    b = Builder("block", 1, images((1, 16, 14, 14), 2, 3))
+    pictures = images((1, 16, 14, 14), 2, 3)
+    b = Builder("block", 1, pictures)
     path = folder / "block.onnx"
-    path.write_bytes(b.model(_basic_block(b, "block", "input", 16)).SerializeToString())
+    block = b.model(_basic_block(b, "block", "input", 16))
+    quantize_model(block, path, [{"input": x[None]} for x in pictures])
     return path
