@@ -20,7 +20,7 @@ from vdla.analysis.published import published
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.same_schedule import same_schedule as compare_hiding
 from vdla.analysis.sweep import Sweep, sweep_latency
-from vdla.boards import find_board, memory_of
+from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
@@ -98,8 +98,6 @@ def compile(model: str | Path, options: Compile) -> Module:
     board = find_board(options.board) if options.board else None
     target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve_on(options.board, options.config, options.settings)
-    if board:
-        memory_of(board, config)  # raises unless the board's memory is one for the config
     functions = tuned_functions(options.records)
     compile_options = Options(
         device=device_of(options.device),
