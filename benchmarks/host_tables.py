@@ -161,6 +161,8 @@ def sample_of(form: str) -> Sample | None:
         return _comparison(operation, kinds[0])
     if operation == "select":
         return _selection(kinds[1])
+    if operation in ("extractelement", "insertelement"):
+        kinds = [_at_least_16_bytes(kinds[0])]
     if operation == "extractelement":
         return _function(f"extractelement {kinds[0]} %a, i32 1", kinds[:1], _element(kinds[0]))
     if operation == "insertelement":
@@ -184,6 +186,14 @@ def sample_of(form: str) -> Sample | None:
 
 def _element(kind: str) -> str:
     return kind.split()[-1].rstrip(">")
+
+
+def _at_least_16_bytes(kind: str) -> str:
+    """A vector that fills a register: LLVM keeps elements of shorter ones in one, too, but loads
+    and stores them apart."""
+    head = re.match(r"<(\d+) x (\w+)>", kind)
+    lanes = max(int(head[1]), 16 // BYTES[head[2]]) if head else 1
+    return f"<{lanes} x {head[2]}>" if head else kind
 
 
 def _function(text: str, operands: Iterable[str], result: str) -> Sample:
@@ -295,10 +305,10 @@ def assembly_of(samples: dict[str, Sample], processor: Processor) -> str:
     module = llvm.parse_assembly("\n".join([*sorted(declared), *bodies]))
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     text = machine.emit_assembly(module)
-    mark = {"arm": "@ {}", "aarch64": "/* {} */"}.get(processor.machine, "# {}")
-    begins, ends = mark.format(r"LLVM-MCA-BEGIN \1"), mark.format("LLVM-MCA-END")
+    mark = {"arm": "@ {}", "aarch64": "/* {}*/"}.get(processor.machine, "# {}")
+    begins, ends = mark.format(r"LLVM-MCA-BEGIN \1"), mark.format(r"LLVM-MCA-END f\1")
     text = re.sub(r"(?m)^(f\d+):.*$", rf"\1:\n{begins}", text)
-    return re.sub(r"(?m)^\.Lfunc_end", f"{ends}\n.Lfunc_end", text)
+    return re.sub(r"(?m)^\.Lfunc_end(\d+)", rf"{ends}\n.Lfunc_end\1", text)
 
 
 def measured(assembly: str, processor: Processor) -> dict[str, Price]:

@@ -28,7 +28,7 @@ from vdla.lookup import random_inputs
 from vdla.runtime.executor import Executor
 
 NETWORKS = [name for name in models.MODELS if name != "resnet18-convs"]
-LEAST_RUNS, SECONDS = 10, 2.0  # of each network, one after another
+LEAST_RUNS, SECONDS = 10, 0.7  # of each network, one after another
 ROUNDS = 3  # over all networks, so that other work disturbs none of them in all of its runs
 BOUND = 0.20
 

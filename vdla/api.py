@@ -24,29 +24,22 @@ from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
-from vdla.compiler.build import Options, compile_model, import_graph
+from vdla.compiler.build import Options, import_graph
 from vdla.compiler.frontend.onnx import is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement import GPU, PROCESSOR, device_of
+from vdla.compiler.placement import PROCESSOR, device_of
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
-from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.outside import load_target, outside_targets
-from vdla.compiler.targets.processor.codegen.link import find_linker
-from vdla.compiler.targets.processor.description.processor import (
-    PROCESSORS,
-    Processor,
-    find_processor,
-)
+from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
-from vdla.compiler.targets.target import Target
 from vdla.compiler.te import Tensor
+from vdla.host import timed_model
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
@@ -69,6 +62,7 @@ from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
 from vdla.spelling import UsageError, require, takes
+from vdla.targets import compile_target, host_of
 from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
@@ -94,26 +88,27 @@ def compile(model: str | Path, options: Compile) -> Module:
     if options.device not in NAMES:
         raise UsageError(f"--device: expected one of {', '.join(NAMES)}, found {options.device}")
     require(options)
-    check_host(options.host)
+    host, machine = host_of(options.host, options.device)
     board = find_board(options.board) if options.board else None
-    target, host = compile_target(options.target or (board.host if board else None), options.device)
+    named = options.target or (board.host if board and machine is None else None)
+    target, code_for = compile_target(named, options.device, machine)
     config = resolve_on(options.board, options.config, options.settings)
     functions = tuned_functions(options.records)
     compile_options = Options(
         device=device_of(options.device),
-        host=options.host,
+        host=host,
         places=options.places or {},
         strict=options.strict,
         vthreads=options.vthreads,
         records=tuned_tiles(options.records, options.board),
         functions=functions,
-        gpu=gpu_of(options.gpu, options.device, options.host, functions),
+        gpu=gpu_of(options.gpu, options.device, host, functions),
         dump=options.dump,
         progress=options.progress,
-        processor=host,
+        processor=code_for,
         target=target,
     )
-    return compile_model(model_file(model), config, compile_options, options.shapes)
+    return timed_model(model_file(model), config, compile_options, options.shapes, machine)
 
 
 def load(path: str | Path) -> Module:
@@ -213,65 +208,29 @@ def _own_config(
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     """An ONNX model compiled for the device."""
-    compile_options = _compile_options(options)
-    return compile_model(model_file(model), config, compile_options, given_shapes(model, options))
+    compile_options, machine = _compile_options(options)
+    shapes = given_shapes(model, options)
+    return timed_model(model_file(model), config, compile_options, shapes, machine)
 
 
-def _compile_options(options: Run) -> Options:
-    """How a model that is to be run is compiled."""
-    target, host = compile_target(options.target, options.device)
-    check_host(options.host)
+def _compile_options(options: Run) -> tuple[Options, Machine | None]:
+    """How a model that is to be run is compiled, and the host whose time is modelled, if any."""
+    host, machine = host_of(options.host, options.device)
+    target, code_for = compile_target(options.target, options.device)
     functions = tuned_functions(options.records)
-    return Options(
+    result = Options(
         device=device_of(options.device),
-        host=options.host,
+        host=host,
         places=options.places or {},
         strict=options.strict,
         records=tuned_tiles(options.records, options.board),
         functions=functions,
-        gpu=gpu_of(options.gpu, options.device, options.host, functions),
+        gpu=gpu_of(options.gpu, options.device, host, functions),
         progress=options.progress,
-        processor=host,
+        processor=code_for,
         target=target,
     )
-
-
-def check_host(host: str) -> None:
-    """Raises UsageError unless a host is one of those that there are."""
-    if host not in (PROCESSOR, GPU):
-        raise UsageError(f"--host: expected {PROCESSOR} or {GPU}, found {host}")
-
-
-def compile_target(name: str | Processor | None, device: str) -> tuple[Target | None, Processor]:
-    """Another package's target, if the name is one's, and the processor for the rest.
-
-    Raises:
-        TargetError: there is no such target or processor, or its package can't be loaded.
-        UsageError: a device that the target doesn't run on.
-    """
-    if not isinstance(name, str) or name.partition(",")[0] in PROCESSORS:
-        return None, processor(name)
-    outside = outside_targets()
-    if name in outside:
-        if device != "sim":
-            raise UsageError(
-                f"--target {name}: expected --device sim, where another package's target runs its "
-                f"code, found --device {device}"
-            )
-        return load_target(outside[name]), processor(None)
-    try:
-        return None, processor(name)
-    except TargetError as error:
-        more = f"; installed packages bring {', '.join(outside)}" if outside else ""
-        raise TargetError(f"{error}{more}") from None
-
-
-def processor(target: str | Processor | None) -> Processor:
-    """The processor that host code is for, by default this one; with a linker where it isn't."""
-    host = target if isinstance(target, Processor) else find_processor(target or "native")
-    if not host.is_native:
-        find_linker(host)  # there, or said so before the work
-    return host
+    return result, machine
 
 
 def given_shapes(model: str | Path, options: Run) -> Shapes | None:
@@ -308,7 +267,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
         inputs = [dict(options.inputs)]
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
-    compile_options = _compile_options(options)
+    compile_options, _ = _compile_options(options)
     imported = import_graph(path, compile_options, shapes)
     graph = optimize(imported)
     layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)

@@ -117,11 +117,12 @@ def target(examples: str) -> spelling.Default:
     )
 
 
-def host() -> spelling.Default:
-    """Which device runs the operators that the accelerator leaves."""
+def host(help: str = "") -> spelling.Default:
+    """Which device runs the operators that the accelerator leaves, or whose time is modelled."""
     return spelling.option(
-        "cpu", "--host", typed=str, only=[spelling.Only("device", "sim", "rtl", "board")],
-        metavar="cpu|gpu", help="What runs the operators that the accelerator leaves.",
+        "cpu", "--host", typed=str, metavar="cpu|gpu|cortex-a9…",
+        help=help or "What runs the operators that the accelerator leaves; a processor by its name "
+        "is not run but modelled, which gives its time.",
     )  # fmt: skip
 
 

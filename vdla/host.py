@@ -1,18 +1,20 @@
-"""Host time by a model: ``vdla.host_time``."""
+"""Host time by a model: ``vdla.host_time``, and modules that bring it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from vdla.compiler import host_time as compiled
-from vdla.compiler.build import Options, import_graph
+from vdla.compiler.build import Options, compile_model, import_graph
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement import device_of
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.timing.machine import (
     NAMES,
     Machine,
+    is_native,
     machine_for,
     machine_of,
 )
@@ -74,3 +76,20 @@ def host_time(
     )
     graph = import_graph(model_file(model), options, shapes)
     return compiled.host_time(graph, resolve(config), options, machine)
+
+
+def timed_model(
+    path: Path, config: Config, options: Options, shapes: Shapes | None, machine: Machine | None
+) -> Module:
+    """An ONNX file compiled with some options; with the time of its host, where ``machine`` is one.
+
+    Raises:
+        As ``compile_model`` and ``host_time``.
+    """
+    module = compile_model(path, config, options, shapes)
+    if machine is not None:
+        processor = NATIVE if is_native(machine) else machine.processor
+        own = replace(options, processor=processor, dump=None)
+        graph = import_graph(path, own, shapes)
+        module.metadata[HOST_TIME] = compiled.host_time(graph, config, own, machine).to_json()
+    return module

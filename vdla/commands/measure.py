@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from vdla import api
 from vdla.analysis import difference, hiding
+from vdla.analysis.end_to_end import EndToEnd, end_to_end
 from vdla.analysis.ort import ort_run
 from vdla.analysis.profile import write_timeline
+from vdla.boards import find_board
 from vdla.commands.output import (
     check_folder,
     console,
@@ -68,7 +70,9 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         log.print(f"wrote {options.waves}")
     elif files.trace is not None:
         _write_run_trace(module, results[0], files.trace)
-    _report(ready, config, results, outputs, _estimate(results, config, by), json)
+    board = find_board(options.board) if options.board else None
+    whole = end_to_end(module, results, config, board)
+    _report(ready, config, results, outputs, _Figures(_estimate(results, config, by), whole), json)
     if split:
         _report_accuracy(model, outputs[module.results[0]], batches, split.labels)
         if len(batches) < split.count:
@@ -165,9 +169,10 @@ def _report(
     config: Config,
     results: Sequence[RunResult],
     outputs: Mapping[str, Array],
-    estimate: _Estimate | None,
+    figures: _Figures,
     json: bool,
 ) -> None:
+    estimate, whole = figures.energy, figures.end_to_end
     module, device = ready.module, ready.device.name
     cycles = sum(r.cycles or 0 for r in results)
     seconds = sum(r.seconds for r in results)
@@ -188,6 +193,7 @@ def _report(
                 "cycles": None if results[0].cycles is None else cycles,
                 "host_layers": processor_layers(placement)[0],
                 "seconds": seconds,
+                "end_to_end": whole.to_json(),
                 **({} if estimate is None else estimate.to_json()),
                 "outputs": summary,
                 "placement": placement,
@@ -211,10 +217,20 @@ def _report(
     elif results[0].cycles is not None:
         targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))
         console.print(f"{many}{cycles:,} cycles on {', '.join(targets)}")
+    if module.accelerated or whole.modelled:
+        console.print(whole.text)
     console.print(f"{many}{seconds:.3f} s on device {device}")
     if estimate is not None:
         console.print(f"{many}{estimate.energy.total_uj:,.1f} µJ: {estimate.text}")
         print_energy_table(estimate.table, [estimate.energy])
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """What is said of some runs: their energy, if a table is given, and their time."""
+
+    energy: _Estimate | None
+    end_to_end: EndToEnd
 
 
 @dataclass(frozen=True)

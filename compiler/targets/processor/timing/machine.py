@@ -212,6 +212,12 @@ def machine_for(processor: Processor) -> Machine:
     )
 
 
+def is_native(machine: Machine) -> bool:
+    """Whether a machine is the one that this runs on."""
+    return machine.name == _host_cpu()
+
+
+@cache
 def _host_cpu() -> str:
     import llvmlite.binding as llvm  # whoever lists machines needs none
 
@@ -219,6 +225,6 @@ def _host_cpu() -> str:
 
 
 __all__ = [
-    "NAMES", "PROCESSORS", "Cache", "Machine", "Price", "machine_for", "machine_of", "table_path",
-    "table_text",
+    "NAMES", "PROCESSORS", "Cache", "Machine", "Price", "is_native", "machine_for", "machine_of",
+    "table_path", "table_text",
 ]  # fmt: skip

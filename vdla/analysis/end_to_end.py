@@ -1,0 +1,120 @@
+"""How long an inference takes from end to end: the host's time, transfers, the accelerator's.
+
+The parts follow one another: nothing of one is taken to run beside another. The accelerator's time
+is its cycles at its clock. The host's is measured here, or modelled for a processor that isn't at
+hand. Transfers are what host and accelerator tell each other:
+
+    over a serial line    bytes of the shared tensors, ten bits each at the line's rate
+    in shared memory      no byte is copied; a modelled host writes its caches back before the
+                          accelerator reads, and forgets them before it reads itself, which takes
+                          what its memory takes for the bytes (an estimate)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from vdla.boards.board import Board
+from vdla.compiler.targets.processor.timing.machine import machine_of
+from vdla.compiler.targets.processor.timing.model import HostTime
+from vdla.isa.config import Config
+from vdla.runtime.board.link import BAUD
+from vdla.runtime.executor import RunResult
+from vdla.runtime.module import Module
+from vdla.runtime.plan import Accelerate, accelerator_steps
+
+BITS_PER_BYTE = 10  # on a serial line: a start bit, eight bits, a stop bit
+HERE = "this machine"
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """Milliseconds of one inference.
+
+    ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
+    ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
+    how they get from one to the other.
+    """
+
+    host: str
+    modelled: bool
+    host_ms: float
+    transfer_ms: float
+    transfer_bytes: int
+    transport: str
+    accelerator_ms: float
+
+    @property
+    def total_ms(self) -> float:
+        """The whole inference."""
+        return self.host_ms + self.transfer_ms + self.accelerator_ms
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        how = f"{self.host}, {'modelled' if self.modelled else 'measured'}"
+        return (
+            f"end to end {self.total_ms:.2f} ms: host {self.host_ms:.2f} ms ({how}), transfers "
+            f"{self.transfer_ms:.2f} ms ({self.transfer_bytes:,} bytes, {self.transport}), "
+            f"accelerator {self.accelerator_ms:.2f} ms"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The keys of ``vdla run --json``'s ``end_to_end``."""
+        return {**asdict(self), "total_ms": self.total_ms}
+
+
+def end_to_end(
+    module: Module, results: Sequence[RunResult], config: Config, board: Board | None = None
+) -> EndToEnd:
+    """The mean of some runs of a module.
+
+    Args:
+        module: with the host's modelled time in its metadata, that counts and no measured one.
+        results: at least one run.
+        config: the accelerator's, whose clock counts unless there is a board.
+        board: what it runs on; without one, memory is taken to be shared, as on a Zynq.
+    """
+    model = module.metadata.get("host_time")
+    clock = board.clock_hz if board else config.clock_mhz * 1e6
+    own = [step for result in results for step in result.steps if step.kind != Accelerate.KIND]
+    host = HostTime.from_json(model) if model else None
+    measured = sum(step.seconds for step in own) / len(results)
+    cycles = sum(result.cycles or 0 for result in results) / len(results)
+    count = shared_bytes(module)
+    return EndToEnd(
+        host=host.processor if host else HERE,
+        modelled=host is not None,
+        host_ms=1e3 * (host.seconds if host else measured),
+        transfer_ms=1e3 * transfer_seconds(count, host.processor if host else None, board),
+        transfer_bytes=count,
+        transport=transport_of(board),
+        accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
+    )
+
+
+def shared_bytes(module: Module) -> int:
+    """The bytes of the tensors that programs read of the host's and write for it, in one run."""
+    names = [n for s in accelerator_steps(module.steps) for n in (*s.reads, *s.writes)]
+    own = {n for s in module.steps if not isinstance(s, Accelerate) for n in s.args}
+    own |= {*module.inputs, *module.outputs}
+    return sum(module.tensors[name].nbytes for name in names if name in own)
+
+
+def transport_of(board: Board | None) -> str:
+    """How tensors get from the host to the accelerator, in words."""
+    return "serial line" if board and board.transport == "serial" else "shared memory"
+
+
+def transfer_seconds(count: int, processor: str | None, board: Board | None = None) -> float:
+    """Seconds that some bytes take between host and accelerator.
+
+    Args:
+        count: the bytes.
+        processor: a modelled host, whose caches are written back; None for this machine.
+        board: whose transport it is; without one, memory is shared.
+    """
+    if board and board.transport == "serial":
+        return count * BITS_PER_BYTE / BAUD
+    return count / machine_of(processor).bytes_per_second if processor else 0.0
