@@ -7,6 +7,8 @@ schedules; the accelerator's programs aren't made. What the model knows is in
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vdla.compiler.build import Options, processor_functions
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
@@ -23,6 +25,7 @@ from vdla.compiler.targets.processor.steps import (
 from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
 from vdla.compiler.targets.processor.timing.model import HostTime, modelled
 from vdla.isa.config import Config
+from vdla.runtime.plan import shared_tensors
 
 
 def host_time(
@@ -57,7 +60,10 @@ def host_time(
         for node in graph.nodes
         if placements[node.name].device == PROCESSOR
     }
-    return modelled(text, steps, tensor_table(graph, memory, constants), operators, machine)
+    table = tensor_table(graph, memory, constants)
+    shared_names = shared_tensors(steps, (*graph.inputs, *graph.outputs))
+    result = modelled(text, steps, table, operators, machine)
+    return replace(result, shared_bytes=sum(table[name].nbytes for name in shared_names))
 
 
 def _operators(node: Node) -> tuple[str, ...]:

@@ -143,6 +143,14 @@ def host_tensors(plan: Sequence[Step]) -> list[str]:
     return list(dict.fromkeys(name for step in hosts for name in step.args))
 
 
+def shared_tensors(plan: Sequence[Step], ends: Sequence[str]) -> list[str]:
+    """The tensors that accelerator steps read of others' or write for them, each as often as it is
+    moved in a run; ``ends`` are the module's inputs and outputs."""
+    others = {*host_tensors(plan), *ends}
+    moved = (n for step in accelerator_steps(plan) for n in (*step.reads, *step.writes))
+    return [name for name in moved if name in others]
+
+
 def reads(step: Step) -> tuple[str, ...]:
     """The tensors that a step reads."""
     return step.reads if isinstance(step, Accelerate) else step.args[:-1]

@@ -39,7 +39,7 @@ from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
-from vdla.host import timed_model
+from vdla.host import timed_model, times_of
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
@@ -300,10 +300,12 @@ def compare(model: str | Path, options: Compare) -> Comparison:
     _at_one_latency(options)
     chosen, tuned = _compared(options)
     table, files = energy_table(options.energy), model_files(model)
+    times = times_of(files, options.host, chosen, options.shapes)
     result = compare_models(
         files, chosen, options.vthreads, options.progress, tuned, options.shapes
     )
-    return replace(result, published=published(model, chosen), energy_table=table)
+    known = published(model, chosen)
+    return replace(result, published=known, energy_table=table, host_time=times)
 
 
 def _compared(options: Compare) -> tuple[Config, TileRecords | None]:
@@ -323,10 +325,11 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
         raise UsageError("--latency: expected some latencies, found none")
     chosen, tuned = _compared(options)
     table, files = energy_table(options.energy), model_files(model)
+    times, known = times_of(files, options.host, chosen, options.shapes), published(model, chosen)
     result = sweep_latency(
         files, chosen, options.latencies, options.vthreads, options.progress, tuned, options.shapes
     )
-    base = replace(result.base, published=published(model, chosen), energy_table=table)
+    base = replace(result.base, published=known, energy_table=table, host_time=times)
     return replace(result, base=base)
 
 

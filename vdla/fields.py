@@ -117,12 +117,20 @@ def target(examples: str) -> spelling.Default:
     )
 
 
-def host(help: str = "") -> spelling.Default:
+def host() -> spelling.Default:
     """Which device runs the operators that the accelerator leaves, or whose time is modelled."""
     return spelling.option(
         "cpu", "--host", typed=str, metavar="cpu|gpu|cortex-a9…",
-        help=help or "What runs the operators that the accelerator leaves; a processor by its name "
+        help="What runs the operators that the accelerator leaves; a processor by its name "
         "is not run but modelled, which gives its time.",
+    )  # fmt: skip
+
+
+def modelled_host() -> spelling.Default:
+    """The processor whose time is modelled for what the accelerator leaves."""
+    return spelling.option(
+        "native", "--host", typed=str, metavar="native|cortex-a9…",
+        help="The processor whose time for the rest is modelled, for end-to-end milliseconds.",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from vdla.compiler import host_time as compiled
 from vdla.compiler.build import Options, compile_model, import_graph
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement import device_of
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.timing.machine import (
     NAMES,
@@ -93,3 +94,34 @@ def timed_model(
         graph = import_graph(path, own, shapes)
         module.metadata[HOST_TIME] = compiled.host_time(graph, config, own, machine).to_json()
     return module
+
+
+def times_of(
+    paths: Mapping[str, Path], processor: str, config: Config, shapes: Shapes | None
+) -> HostTime | None:
+    """The time of the host of some models one after another, beside an accelerator; None for this
+    machine where its processor isn't described.
+
+    Raises:
+        UsageError: there is no such processor.
+    """
+    if processor not in (NATIVE_NAME, *NAMES):
+        raise UsageError(
+            f"--host: expected {NATIVE_NAME} or one of {', '.join(NAMES)}, found {processor}"
+        )
+    try:
+        times = [
+            host_time(path, processor, device="sim", config=config, shapes=shapes)
+            for path in paths.values()
+        ]
+    except TargetError:
+        if processor == NATIVE_NAME:
+            return None
+        raise
+    return replace(
+        times[0],
+        steps=tuple(step for each in times for step in each.steps),
+        call_seconds=sum(each.call_seconds for each in times),
+        shared_bytes=sum(each.shared_bytes for each in times),
+        unknown=tuple(name for each in times for name in each.unknown),
+    )

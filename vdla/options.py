@@ -213,6 +213,8 @@ class Compare(Sized):
     """What is compared: schedules for some numbers of virtual threads, on a config.
 
     ``energy`` names the table by which the energy of each layer is estimated; none by default.
+    ``host`` is the processor whose time is modelled for what the accelerator leaves, "native" this
+    machine's.
     """
 
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
@@ -231,6 +233,7 @@ class Compare(Sized):
     )
     energy: str | None = fields.energy()
     board: str | None = fields.board("In front of this board's memory.")
+    host: str = fields.modelled_host()
     progress: Progress = quiet
 
 

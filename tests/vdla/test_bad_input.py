@@ -307,7 +307,10 @@ def test_places_and_hosts(refused):
         line = f"--place: expected NODE=DEVICE, found {text!r}"
         assert refused("run", "digits", "--place", text) == line
         assert refused("compile", "digits", "-o", "m.vdla", "--place", text) == line
-    line = "--host: expected cpu or gpu, found npu"
+    line = (
+        "--host: expected cpu, gpu or a processor whose time is modelled, one of cortex-a53, "
+        "cortex-a9, znver4, found npu"
+    )
     assert refused("run", "digits", "--host", "npu") == line
     assert refused("compile", "digits", "-o", "m.vdla", "--host", "npu") == line
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.analysis import hiding
+from vdla.analysis.end_to_end import EndToEnd, modelled_end_to_end
 from vdla.analysis.hiding import Work
 from vdla.analysis.published import Published
 from vdla.compiler.build import place_models
@@ -23,6 +24,7 @@ from vdla.compiler.targets.accelerator.operators.template import Operator, tile_
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
+from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
 from vdla.sim.counts import Counts, counts_of
 from vdla.sim.energy import Energy, EnergyTable, energy
@@ -77,7 +79,8 @@ class Comparison:
     """All layers of a model on one config, and the layers the host keeps, with the reason.
 
     ``placement`` has a row per operator, like that of ``vdla run --json``; ``published`` is what
-    others have of this model on such a machine.
+    others have of this model on such a machine, ``host_time`` what a host takes for its part, by a
+    model of it.
     """
 
     config: Config
@@ -86,6 +89,7 @@ class Comparison:
     placement: list[dict[str, str]] = field(default_factory=list)
     published: Published | None = None
     energy_table: EnergyTable | None = None
+    host_time: HostTime | None = None
 
     @property
     def vthreads(self) -> list[int]:
@@ -105,6 +109,12 @@ class Comparison:
         """Utilization of all layers: cycles that the multiply-adds need over cycles taken."""
         cycles = self.cycles(vthreads)
         return self.macs / self.config.macs_per_cycle / cycles if cycles else 0.0
+
+    def end_to_end(self, vthreads: int) -> EndToEnd | None:
+        """The time of an inference, host and all; None where the host's isn't known."""
+        if self.host_time is None:
+            return None
+        return modelled_end_to_end(self.host_time, self.cycles(vthreads), self.config)
 
     def work(self, vthreads: int) -> dict[str, Work]:
         """The work of each engine but GEMM's in all layers, by the engine's name."""
@@ -133,6 +143,9 @@ class Comparison:
             ],
             **({"energy_table": table.name} if table else {}),
             "host_layers": processor_layers(self.placement)[0],
+            "end_to_end": {
+                str(v): whole.to_json() for v in self.vthreads if (whole := self.end_to_end(v))
+            },
             "total": {
                 "macs": self.macs,
                 "bound_cycles": sum(layer.bound_cycles for layer in self.layers),

@@ -22,7 +22,7 @@ from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
 from vdla.runtime.executor import RunResult
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Accelerate, accelerator_steps
+from vdla.runtime.plan import Accelerate, shared_tensors
 
 BITS_PER_BYTE = 10  # on a serial line: a start bit, eight bits, a stop bit
 HERE = "this machine"
@@ -34,7 +34,8 @@ class EndToEnd:
 
     ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
     ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
-    how they get from one to the other.
+    how they get from one to the other. ``unknown`` are operators that onnxruntime runs, whose time
+    a model doesn't have.
     """
 
     host: str
@@ -44,6 +45,7 @@ class EndToEnd:
     transfer_bytes: int
     transport: str
     accelerator_ms: float
+    unknown: tuple[str, ...] = ()
 
     @property
     def total_ms(self) -> float:
@@ -54,10 +56,12 @@ class EndToEnd:
     def text(self) -> str:
         """One line for people."""
         how = f"{self.host}, {'modelled' if self.modelled else 'measured'}"
+        count = len(self.unknown)
+        without = f"; without {count} operators that onnxruntime runs" if count else ""
         return (
             f"end to end {self.total_ms:.2f} ms: host {self.host_ms:.2f} ms ({how}), transfers "
             f"{self.transfer_ms:.2f} ms ({self.transfer_bytes:,} bytes, {self.transport}), "
-            f"accelerator {self.accelerator_ms:.2f} ms"
+            f"accelerator {self.accelerator_ms:.2f} ms{without}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -82,7 +86,8 @@ def end_to_end(
     host = HostTime.from_json(model) if model else None
     measured = sum(step.seconds for step in own) / len(results)
     cycles = sum(result.cycles or 0 for result in results) / len(results)
-    count = shared_bytes(module)
+    names = shared_tensors(module.steps, (*module.inputs, *module.outputs))
+    count = sum(module.tensors[name].nbytes for name in names)
     return EndToEnd(
         host=host.processor if host else HERE,
         modelled=host is not None,
@@ -91,15 +96,22 @@ def end_to_end(
         transfer_bytes=count,
         transport=transport_of(board),
         accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
+        unknown=host.unknown if host else (),
     )
 
 
-def shared_bytes(module: Module) -> int:
-    """The bytes of the tensors that programs read of the host's and write for it, in one run."""
-    names = [n for s in accelerator_steps(module.steps) for n in (*s.reads, *s.writes)]
-    own = {n for s in module.steps if not isinstance(s, Accelerate) for n in s.args}
-    own |= {*module.inputs, *module.outputs}
-    return sum(module.tensors[name].nbytes for name in names if name in own)
+def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToEnd:
+    """An inference of so many cycles behind a modelled host, in shared memory."""
+    return EndToEnd(
+        host=host.processor,
+        modelled=True,
+        host_ms=host.milliseconds,
+        transfer_ms=1e3 * transfer_seconds(host.shared_bytes, host.processor),
+        transfer_bytes=host.shared_bytes,
+        transport=transport_of(None),
+        accelerator_ms=cycles / config.clock_mhz / 1e3,
+        unknown=host.unknown,
+    )
 
 
 def transport_of(board: Board | None) -> str:

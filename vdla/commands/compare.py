@@ -108,6 +108,9 @@ def _print_comparison(comparison: Comparison) -> None:
         print_energy_table(comparison.energy_table, every)
     if remark := processor_remark(comparison.placement):
         console.print(remark)
+    for v in threads[-1:]:
+        if whole := comparison.end_to_end(v):
+            console.print(whole.text)
 
 
 def _print_work(comparison: Comparison) -> None:

@@ -51,12 +51,23 @@ function drawHeader() {
     ...(compared ? [["Speed-up", `${(total.cycles[plain] / total.cycles[best]).toFixed(2)}×`, `${threadsText(best)} over ${plain}`]] : []),
     ["Bound", short(total.bound_cycles), `cycles; ${percent(total.bound_cycles / total.cycles[best])} of it attained`],
     ["Best layer", percent(top(best).utilization[best]), `${top(best).name}, ${threadsText(best)}`],
+    ...endToEndFigures(),
   ];
   byId("figures").replaceChildren(...figures.map(([name, value, remark]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, remark)))));
   machineFacts(report.machine);
   byId("origin").textContent = `vdla ${report.version}. Layers run alone and cold on the cycle simulator, whose ` +
     "cycles are the RTL’s. This file holds all its data and asks no server for anything.";
+}
+
+// Host, transfers and accelerator of an inference, one after another; the host's time is modelled.
+function endToEndFigures() {
+  const whole = report.endToEnd;
+  if (!whole) return [];
+  const ms = (value) => `${value.toFixed(2)} ms`;
+  return [["End to end", ms(whole.total_ms),
+    `host ${ms(whole.host_ms)} (${whole.host}, modelled), transfers ${ms(whole.transfer_ms)}, ` +
+    `accelerator ${ms(whole.accelerator_ms)}`]];
 }
 
 function drawContents() {

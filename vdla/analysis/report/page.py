@@ -108,12 +108,19 @@ def _data(
         "layers": {layer.name: _details(layer) for layer in comparison.layers},
         "placement": comparison.placement,
         "remark": processor_remark(comparison.placement),
+        "endToEnd": _end_to_end(comparison),
         "peers": [vars(peer) for peer in others.hiding] if others else [],
         "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,
         "sweep": sweep.to_json() if sweep else None,
         "same": same.to_json() if same else None,
     }
+
+
+def _end_to_end(comparison: Comparison) -> dict[str, object] | None:
+    """The time of an inference with the most virtual threads, and how it is said in words."""
+    whole = comparison.end_to_end(comparison.vthreads[-1])
+    return {**whole.to_json(), "text": whole.text} if whole else None
 
 
 def machine_facts(config: Config) -> dict[str, object]:

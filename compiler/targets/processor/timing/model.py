@@ -11,7 +11,7 @@ from vdla.compiler.targets.processor.timing.instructions import functions_of
 from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.processor.timing.traffic import memory_seconds, traffic
 from vdla.runtime.module import TensorInfo
-from vdla.runtime.plan import Accelerate, Host, Plan
+from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Plan
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,18 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class HostTime:
-    """The time of all steps that the host runs, and of the calls that lead to them."""
+    """The time of all steps that the host runs, and of the calls that lead to them.
+
+    ``shared_bytes`` are those of the tensors that it shares with an accelerator. ``unknown`` are
+    the steps of onnxruntime, whose time isn't known.
+    """
 
     processor: str
     clock_mhz: float
     steps: tuple[FunctionTime, ...]
     call_seconds: float
+    shared_bytes: int = 0
+    unknown: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -59,6 +65,8 @@ class HostTime:
             "processor": self.processor,
             "clock_mhz": self.clock_mhz,
             "call_seconds": self.call_seconds,
+            "shared_bytes": self.shared_bytes,
+            "unknown": list(self.unknown),
             "steps": [{**vars(step), "operators": list(step.operators)} for step in self.steps],
         }
 
@@ -69,7 +77,8 @@ class HostTime:
             FunctionTime(**{**each, "operators": tuple(each["operators"])})
             for each in data["steps"]
         )
-        return HostTime(data["processor"], data["clock_mhz"], steps, data["call_seconds"])
+        whole = {**data, "steps": steps, "unknown": tuple(data["unknown"])}
+        return HostTime(**whole)
 
 
 def modelled(
@@ -104,7 +113,9 @@ def modelled(
         seconds = max(computing, waiting) if machine.overlaps else computing + waiting
         names = tuple(operators.get(step.name, ()))
         steps.append(FunctionTime(step.name, names, work.cycles, waiting, seconds))
-    return HostTime(machine.name, machine.clock_mhz, tuple(steps), rows * machine.row_seconds)
+    unknown = tuple(s.name for s in plan if isinstance(s, Onnx | Open))
+    calls = rows * machine.row_seconds
+    return HostTime(machine.name, machine.clock_mhz, tuple(steps), calls, unknown=unknown)
 
 
 def _touched(step: object) -> tuple[str, ...]:
