@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vdla import api
+from vdla.analysis.end_to_end import transfer_seconds
 from vdla.analysis.offload import OffloadResult, layer_cycles, offloaded_layers
 from vdla.boards import find_board
 from vdla.boards.board import Board
@@ -48,7 +49,7 @@ def offload(model: str | Path, options: Offload) -> OffloadResult:
         clock_mhz=board.clock_hz / 1e6,
         layers=offloaded_layers(alone, left, accelerated),
         calls=(1e3 * alone.call_seconds, 1e3 * left.call_seconds),
-        transfers=0.0,
+        transfers=1e3 * transfer_seconds(left.shared_bytes, left.processor, board),
         hiding=api.compare(file, compared),
     )
 
