@@ -20,12 +20,12 @@ from vdla.compiler.build import Options, import_graph, link_graph, placed_graph
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.placement import ACCELERATOR, report
+from vdla.compiler.targets.accelerator.estimates import layer_cycles
 from vdla.compiler.targets.accelerator.loop_store import user_store
 from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.search.workload import sources
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
-from vdla.explore.estimates import layer_cycles
 from vdla.isa.config import Config, load_config
 from vdla.sim.counts import Counts, counts_of
 from vdla.sim.machine import Run, run_stream
