@@ -50,8 +50,9 @@ class Options:
 
     ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
-    names: on "vdla", "gpu" or "cpu". ``strict`` leaves to the host what in integers isn't
-    onnxruntime's result bit for bit; ``timing`` makes streams for a simulation without numbers.
+    names: on "vdla", "gpu" or "cpu"; ``reasons`` says why, where it isn't the user. ``strict``
+    leaves to the host what in integers isn't onnxruntime's result bit for bit; ``timing`` makes
+    streams for a simulation without numbers.
     ``loops`` is where processes share scheduled loops. ``vthreads`` is how many virtual threads
     default schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
@@ -64,6 +65,7 @@ class Options:
     device: str = ACCELERATOR
     host: str = PROCESSOR
     places: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     timing: bool = False
     loops: LoopStore | None = None
@@ -220,14 +222,15 @@ def placed_graph(
 class _Compilation:
     """A graph on its way through its targets.
 
-    ``places`` are nodes that the user places, ``lowered`` is the code of nodes that have it, and
-    ``spec`` is what the graph may hold by now.
+    ``places`` are nodes that aren't placed by what targets can, and ``reasons`` says why.
+    ``lowered`` is the code of nodes that have it, and ``spec`` is what the graph may hold by now.
     """
 
     graph: Graph
     targets: Sequence[Target]
     dump: Dumper
     places: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     placements: Placements = field(default_factory=dict)
     lowered: dict[str, Any] = field(default_factory=dict)
     spec: Spec = field(default_factory=Spec)
@@ -245,7 +248,7 @@ class _Compilation:
         pipeline = [*prepares, *PIPELINE, *rewrites]
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
-        self.placements = place(self.graph, self.targets, self.places)
+        self.placements = place(self.graph, self.targets, self.places, self.reasons)
 
     def lower(self, progress: Progress) -> None:
         """Has targets make the code of their nodes; a node without falls to the next target."""
@@ -299,7 +302,8 @@ def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
 
 def _compilation(graph: Graph, config: Config, options: Options) -> _Compilation:
     """A graph at the beginning of its way."""
-    return _Compilation(graph, options.targets(config), Dumper(options.dump), options.places)
+    targets, dump = options.targets(config), Dumper(options.dump)
+    return _Compilation(graph, targets, dump, options.places, options.reasons)
 
 
 # Layers alone -----------------------------------------------------------------------------------

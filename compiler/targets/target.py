@@ -30,6 +30,7 @@ from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import Placement, Placements
 from vdla.compiler.targets.errors import TargetError
 
+BY_USER = "the user placed it there"
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
 
@@ -115,18 +116,23 @@ class Target(ABC):
 
 
 def place(
-    graph: Graph, targets: Sequence[Target], places: Mapping[str, str] = MappingProxyType({})
+    graph: Graph,
+    targets: Sequence[Target],
+    places: Mapping[str, str] = MappingProxyType({}),
+    reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> Placements:
     """Node name to its placement: on the first target that doesn't refuse the node.
 
-    ``places`` are the devices of nodes that the user places.
+    ``places`` are the devices of nodes that the user places, or that ``reasons`` has a reason for.
 
     Raises:
         TargetError: no node has such a name, no target is such a device, or it refuses the node.
     """
     _check_places(graph, targets, places)
     return {
-        node.name: _placed_by_user(node, graph, targets, places[node.name])
+        node.name: _placed_by_name(
+            node, graph, targets, places[node.name], reasons.get(node.name, BY_USER)
+        )
         if node.name in places
         else place_node(node, graph, targets)
         for node in graph.nodes
@@ -149,16 +155,18 @@ def _check_places(graph: Graph, targets: Sequence[Target], places: Mapping[str, 
             )
 
 
-def _placed_by_user(node: Node, graph: Graph, targets: Sequence[Target], device: str) -> Placement:
-    """The placement of a node on the device that the user names."""
+def _placed_by_name(
+    node: Node, graph: Graph, targets: Sequence[Target], device: str, why: str
+) -> Placement:
+    """The placement of a node on a device that is named."""
     target = next(target for target in targets if device == target.DEVICE)
     reason = target.refusal(node, graph)
     if reason is not None:
         raise TargetError(
             f"--place {node.name}={device}: expected a node that {device} runs, found {node.op}: "
-            f"{reason}"
+            f"{reason}; place it on {targets[-1].DEVICE}, or leave it out"
         )
-    return target.placement(node, ["the user placed it there"])
+    return target.placement(node, [why])
 
 
 def place_node(
