@@ -35,11 +35,10 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
-from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
-from vdla.host import timed_model, times_of
+from vdla.host import Host, host_by, timed_model, times_of
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
@@ -62,7 +61,7 @@ from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
 from vdla.spelling import UsageError, require, takes
-from vdla.targets import compile_target, host_of
+from vdla.targets import check_placement, compile_target, host_of
 from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
@@ -89,6 +88,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         raise UsageError(f"--device: expected one of {', '.join(NAMES)}, found {options.device}")
     require(options)
     host, machine = host_of(options.host, options.device)
+    check_placement(options.placement, host)
     board = find_board(options.board) if options.board else None
     named = options.target or (board.host if board and machine is None else None)
     target, code_for = compile_target(named, options.device, machine)
@@ -108,7 +108,8 @@ def compile(model: str | Path, options: Compile) -> Module:
         processor=code_for,
         target=target,
     )
-    return timed_model(model_file(model), config, compile_options, options.shapes, machine)
+    timed = host_by(machine, code_for, options.placement)
+    return timed_model(model_file(model), config, compile_options, options.shapes, timed)
 
 
 def load(path: str | Path) -> Module:
@@ -185,6 +186,7 @@ def _own_config(
         "place": options.places,
         "host": options.host if options.host != PROCESSOR else None,
         "gpu": options.gpu if options.gpu != "opencl" else None,
+        "placement": options.placement if options.placement != "capability" else None,
         "strict": options.strict or None,
     }
     for option in (option for option, value in built.items() if value is not None):
@@ -208,14 +210,15 @@ def _own_config(
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     """An ONNX model compiled for the device."""
-    compile_options, machine = _compile_options(options)
+    compile_options, host = _compile_options(options)
     shapes = given_shapes(model, options)
-    return timed_model(model_file(model), config, compile_options, shapes, machine)
+    return timed_model(model_file(model), config, compile_options, shapes, host)
 
 
-def _compile_options(options: Run) -> tuple[Options, Machine | None]:
+def _compile_options(options: Run) -> tuple[Options, Host | None]:
     """How a model that is to be run is compiled, and the host whose time is modelled, if any."""
     host, machine = host_of(options.host, options.device)
+    check_placement(options.placement, host)
     target, code_for = compile_target(options.target, options.device)
     functions = tuned_functions(options.records)
     result = Options(
@@ -230,7 +233,7 @@ def _compile_options(options: Run) -> tuple[Options, Machine | None]:
         processor=code_for,
         target=target,
     )
-    return result, machine
+    return result, host_by(machine, code_for, options.placement)
 
 
 def given_shapes(model: str | Path, options: Run) -> Shapes | None:

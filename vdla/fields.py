@@ -167,6 +167,15 @@ def places() -> spelling.Default:
     )
 
 
+def placement() -> spelling.Default:
+    """How operators are shared among the accelerator and its host."""
+    return spelling.option(
+        "capability", "--placement", typed=str,
+        only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",
+        help="All that the accelerator can run goes there; or cost: what is faster there.",
+    )  # fmt: skip
+
+
 def farm(*only: spelling.Only) -> spelling.Default:
     """The address of a farm whose machines do the work."""
     return spelling.option(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vdla.compiler import host_time as compiled
-from vdla.compiler.build import Options, compile_model, import_graph
+from vdla.compiler.build import Options, compile_graph, compile_model, import_graph
+from vdla.compiler.by_cost import choices
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.placement import device_of
+from vdla.compiler.placement import PROCESSOR, device_of
 from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.timing.machine import (
     NAMES,
     Machine,
@@ -79,20 +80,56 @@ def host_time(
     return compiled.host_time(graph, resolve(config), options, machine)
 
 
+@dataclass(frozen=True)
+class Host:
+    """A host by its description: ``named`` says that the user wants its time, and ``by_cost`` that
+    operators are placed by it."""
+
+    machine: Machine
+    named: bool
+    by_cost: bool
+
+
+def host_by(machine: Machine | None, processor: Processor, placement: str) -> Host | None:
+    """The host that a compilation needs the description of, if it needs any.
+
+    Args:
+        machine: the one that the user names.
+        processor: the one that code is for, where none is named.
+        placement: "capability" or "cost".
+
+    Raises:
+        TargetError: operators are placed by the cost of a processor that isn't described.
+    """
+    by_cost = placement == "cost"
+    if machine is None and not by_cost:
+        return None
+    return Host(machine or machine_for(processor), machine is not None, by_cost)
+
+
 def timed_model(
-    path: Path, config: Config, options: Options, shapes: Shapes | None, machine: Machine | None
+    path: Path, config: Config, options: Options, shapes: Shapes | None, host: Host | None
 ) -> Module:
-    """An ONNX file compiled with some options; with the time of its host, where ``machine`` is one.
+    """An ONNX file compiled with some options; for a ``host``, with its time or placed by it.
 
     Raises:
         As ``compile_model`` and ``host_time``.
     """
-    module = compile_model(path, config, options, shapes)
-    if machine is not None:
-        processor = NATIVE if is_native(machine) else machine.processor
+    if host is None:
+        return compile_model(path, config, options, shapes)
+    processor = NATIVE if is_native(host.machine) else host.machine.processor
+    graph = import_graph(path, options, shapes)
+    if host.by_cost:
+        own = replace(options, processor=processor)
+        better = choices(graph, config, own, host.machine)
+        places = {**dict.fromkeys(better, PROCESSOR), **options.places}
+        reasons = {name: choice.reason for name, choice in better.items()}
+        options = replace(options, places=places, reasons=reasons)
+    module = compile_graph(graph, config, options)
+    if host.named:
         own = replace(options, processor=processor, dump=None)
-        graph = import_graph(path, own, shapes)
-        module.metadata[HOST_TIME] = compiled.host_time(graph, config, own, machine).to_json()
+        time = compiled.host_time(graph, config, own, host.machine)
+        module.metadata[HOST_TIME] = time.to_json()
     return module
 
 

@@ -105,6 +105,8 @@ class Compile(Placed):
     integers isn't onnxruntime's result bit for bit: softmax, normalizations, recurrent cells.
     ``host`` gpu has a GPU run what the accelerator leaves; ``gpu`` is "opencl", or NVIDIA's
     architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
+    ``host`` is also a processor's name, as "cortex-a9": the module has its code and, by a model,
+    its time. ``placement`` "cost" leaves to the host what is faster there by the models of both.
     """
 
     config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
@@ -124,6 +126,7 @@ class Compile(Placed):
     host: str = fields.host()
     gpu: str = fields.gpu()
     places: Mapping[str, str] | None = fields.places()
+    placement: str = fields.placement()
     strict: bool = fields.strict()
     progress: Progress = quiet
 
@@ -135,7 +138,8 @@ class Run(Placed):
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. ``host``, ``gpu``, ``places`` and ``strict`` are as for ``compile``, too. With the device
+    it. ``host``, ``gpu``, ``places``, ``placement`` and ``strict`` are as for ``compile``, too; a
+    host by its name is modelled and not run: its functions run on this machine. With the device
     board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
@@ -177,6 +181,7 @@ class Run(Placed):
     host: str = fields.host()
     gpu: str = fields.gpu()
     places: Mapping[str, str] | None = fields.places()
+    placement: str = fields.placement()
     strict: bool = fields.strict()
     waves: Path | None = None
     progress: Progress = quiet

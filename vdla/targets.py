@@ -21,6 +21,7 @@ from vdla.compiler.targets.processor.timing.machine import (
 from vdla.compiler.targets.target import Target
 from vdla.spelling import UsageError
 
+PLACEMENTS = ("capability", "cost")
 BESIDE = ("sim", "rtl", "board")  # devices that leave operators to a host
 
 
@@ -91,3 +92,14 @@ def processor(target: str | Processor | None) -> Processor:
     if not host.is_native:
         find_linker(host)  # there, or said so before the work
     return host
+
+
+def check_placement(placement: str, host: str) -> None:
+    """Raises UsageError unless it is one of those that there are, and not by the cost of a GPU."""
+    if placement not in PLACEMENTS:
+        raise UsageError(f"--placement: expected {' or '.join(PLACEMENTS)}, found {placement}")
+    if placement == "cost" and host == GPU:
+        raise UsageError(
+            "--placement cost: expected a processor as host, whose time is modelled, found "
+            "--host gpu"
+        )
