@@ -58,6 +58,15 @@ LAYER = _object({
     "name": TEXT, "op": TEXT, "output": TEXT, "macs": SIZE, "dram_bytes": SIZE, "tile": TEXT,
 })  # fmt: skip
 RUN = {"type": "array", "items": [TEXT, SIZE], "minItems": 2, "maxItems": 2}
+SECONDS = {"type": "number", "minimum": 0}
+STEP_TIME = _object({
+    "name": TEXT, "operators": _list(TEXT),
+    **dict.fromkeys(("cycles", "memory_seconds", "seconds"), SECONDS),
+})  # fmt: skip
+HOST_TIME = _object({
+    "processor": TEXT, "clock_mhz": SECONDS, "steps": _list(STEP_TIME), "call_seconds": SECONDS,
+    "shared_bytes": SIZE, "unknown": _list(TEXT),
+})  # fmt: skip
 METADATA = _object({
     "model": TEXT,
     "placement": _list(_object(dict.fromkeys(("op", "name", "device", "reason"), TEXT))),
@@ -69,6 +78,7 @@ METADATA = _object({
 })  # fmt: skip
 ALL_OR_NONE = {  # a module that is put together by hand has no metadata
     **METADATA,
+    "properties": {**METADATA["properties"], "host_time": HOST_TIME},
     "required": [],
     "if": {"minProperties": 1},
     "then": {"required": METADATA["required"]},
