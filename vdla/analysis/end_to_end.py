@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from vdla.boards.board import Board
-from vdla.compiler.targets.processor.timing.machine import machine_of
+from vdla.compiler.targets.processor.timing.machine import NAMES, machine_of
 from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
@@ -124,9 +124,10 @@ def transfer_seconds(count: int, processor: str | None, board: Board | None = No
 
     Args:
         count: the bytes.
-        processor: a modelled host, whose caches are written back; None for this machine.
+        processor: a modelled host, whose caches are written back; another one, or None, is taken
+            to see what the accelerator does, as this machine with the simulator.
         board: whose transport it is; without one, memory is shared.
     """
     if board and board.transport == "serial":
         return count * BITS_PER_BYTE / BAUD
-    return count / machine_of(processor).bytes_per_second if processor else 0.0
+    return count / machine_of(processor).bytes_per_second if processor in NAMES else 0.0
