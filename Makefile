@@ -48,8 +48,10 @@ records: .venv/ready
 	  $(BIN)/vdla tune $$model -c paper --vthreads 1,2 --workers $(JOBS) \
 	    --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl || exit 1; \
 	done
-	$(BIN)/vdla tune resnet18 -c xc7z020 --trials 16 --workers $(JOBS) \
-	  --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl
+	for config in xc7z020 ulx3s ulx3s-wide; do \
+	  $(BIN)/vdla tune resnet18 -c $$config --trials 16 --workers $(JOBS) \
+	    --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl || exit 1; \
+	done
 
 lint: .venv/ready
 	$(BIN)/ruff check .
