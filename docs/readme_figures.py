@@ -15,6 +15,8 @@ from pathlib import Path
 import vdla
 from vdla import api
 from vdla.analysis.comparison import Comparison
+from vdla.analysis.offload import OffloadResult
+from vdla.analysis.offload_plot import save_offload_plot
 from vdla.analysis.plots import save_plots
 from vdla.analysis.same_schedule import VARIANTS
 from vdla.runtime import Module
@@ -57,6 +59,24 @@ def same_schedule_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def offload_table(offloaded: OffloadResult) -> str:
+    """A network on a board's processor alone and with the accelerator, in milliseconds."""
+    alone, together = offloaded.convolutions
+    rows = [
+        ("convolutions", alone, together),
+        ("other layers, and calls", offloaded.alone - alone, offloaded.accelerator - together),
+        ("left to the processor", None, offloaded.host),
+        ("transfers", None, offloaded.transfers),
+        ("all", offloaded.alone, offloaded.together),
+    ]
+    lines = [f"| ms | {offloaded.processor} alone | with {offloaded.config.name} | speedup |"]
+    lines += ["| --- | ---: | ---: | ---: |"]
+    for name, before, after in rows:
+        cells = ("", "") if before is None else (f"{before:,.1f}", f"{before / after:.1f}×")
+        lines.append(f"| {name} | {cells[0]} | {after:,.1f} | {cells[1]} |")
+    return "\n".join(lines) + "\n"
+
+
 def network_line(module: Module) -> str:
     """Cycles of the whole network."""
     result = vdla.run(module, api.random_inputs(module))
@@ -71,9 +91,11 @@ def network_line(module: Module) -> str:
 def main() -> int:
     """Rewrites or checks the README."""
     found = vdla.compare("resnet18-convs")
+    offloaded = vdla.offload("resnet18", board="pynq-z2")
     texts = {
         "vdla compare resnet18-convs -c paper": comparison_table(found),
         "vdla compare resnet18-convs -c paper --same-schedule": same_schedule_table(),
+        "vdla offload resnet18 --board pynq-z2": offload_table(offloaded),
         "vdla run resnet18 --device sim -c paper": network_line(vdla.compile("resnet18")),
     }
     readme = ROOT / "README.md"
@@ -84,7 +106,9 @@ def main() -> int:
             print("README.md: expected current figures; run python docs/readme_figures.py")
         return int(old != new)
     readme.write_text(new)
-    save_plots(found, ROOT / "docs" / "images", "resnet18-convs-paper")
+    images = ROOT / "docs" / "images"
+    save_plots(found, images, "resnet18-convs-paper")
+    save_offload_plot(offloaded, images / "resnet18-paper-pynq-z2-offload.png")
     return 0
 
 
