@@ -55,6 +55,18 @@ def test_the_command_runs_random_programs(vdla):
     assert done.json["ended"] < 60  # some end in a fault, or stand still
 
 
+@pytest.mark.parametrize(("options", "message"), [
+    (("--board", "pynq-z1"), "board pynq-z1: expected a board whose design has the memory's "
+     "controller, found one that reaches memory through its processor"),
+    (("--board", "nowhere"), "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, "
+     "ultra96-v2, found nowhere"),
+    (("--board", "ulx3s", "--memories", "2"), "--memories: expected no --board, found both"),
+])  # fmt: skip
+def test_what_it_cannot_run(vdla, options, message):
+    done = vdla("lockstep", *options, "--programs", 1)
+    assert (done.code, done.err.strip()) == (2, f"vdla: {message}")
+
+
 def test_another_memory_is_noticed(tiny):
     """Each number that a program of some length meets, a cycle more."""
     case = tiny.possible(random_case(TINY, 7))
