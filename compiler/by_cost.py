@@ -124,9 +124,9 @@ def _values(
             continue
         count = kind.nbytes
         seconds = machine.row_seconds + count / machine.bytes_per_second
-        there, back = (seconds + count * each / machine.clock_mhz / 1e6 for each in cycles)
+        to_device, to_host = (seconds + count * each / machine.clock_mhz / 1e6 for each in cycles)
         maker = makers.get(name)
-        result.append((maker.name if maker else None, readers, there, back))
+        result.append((maker.name if maker else None, readers, to_device, to_host))
     return result
 
 

@@ -77,11 +77,11 @@ def least_cut(
         network.edge(("node", node), SECOND, min(first, whole))
     for number, (giver, readers, to_first, to_second) in enumerate(values):
         own = SECOND if giver is None else ("node", giver)
-        there, back = ("there", number), ("back", number)
-        network.edge(there, own, to_first)
-        network.edge(own, back, to_second)
+        on_first, on_second = ("on first", number), ("on second", number)
+        network.edge(on_first, own, to_first)
+        network.edge(own, on_second, to_second)
         for reader in readers:
-            network.edge(("node", reader), there, whole)
-            network.edge(back, ("node", reader), whole)
+            network.edge(("node", reader), on_first, whole)
+            network.edge(on_second, ("node", reader), whole)
     before = network.fill()
     return {node for node in costs if ("node", node) in before}

@@ -6,12 +6,18 @@ but it follows the buffers' sizes and the memory, and it says where no tile of t
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Hashable
 
 from vdla.compiler.targets.accelerator.operators.cost import estimate
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Operator
+from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.isa.config import Config
+
+MOST_KNOWN = (
+    4096  # layers whose cycles are kept; a search for designs asks for few, again and again
+)
+
+_known: dict[Hashable, float] = {}
 
 
 def layer_cycles(op: Operator, config: Config, vthreads: int) -> float:
@@ -22,11 +28,17 @@ def layer_cycles(op: Operator, config: Config, vthreads: int) -> float:
         TilingError: no tile fits.
     """
     least = max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
-    return max(least, _cycles(op.template.geometry, config, vthreads))
+    key = op.template.geometry, config, vthreads
+    if key not in _known:
+        if len(_known) == MOST_KNOWN:
+            _known.clear()
+        _known[key] = _cycles(op, config, vthreads)
+    return max(least, _known[key])
 
 
-@lru_cache(maxsize=4096)
-def _cycles(template: AnyTemplate, config: Config, vthreads: int) -> float:
+def _cycles(op: Operator, config: Config, vthreads: int) -> float:
+    """Cycles by the model; 0 where it doesn't know the template."""
+    template = op.template.geometry
     tile = default_tile(template, config, vthreads, None)
     try:
         cost = template.cost(tile, config)

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.description.processor import (
@@ -39,6 +39,23 @@ VECTOR = re.compile(r"<(\d+) x (\w+)>")
 MEMORY_UNITS = re.compile(r"load|store|lsu|agu|ls$|fp45|fpst|lsunit", re.IGNORECASE)
 DIGITS = 3
 LEAST = 0.01  # cycles; less is an error of rounding
+
+
+class Row(TypedDict):
+    """A line of a table."""
+
+    form: str
+    uops: float
+    latency: float
+    ports: dict[str, float]
+
+
+class Correction(TypedDict, total=False):
+    """What a description says instead of LLVM's model."""
+
+    forms: str
+    scale: float
+    like: str
 
 
 @dataclass(frozen=True)
@@ -153,15 +170,15 @@ def machine_of(name: str) -> Machine:
     )
 
 
-def _corrected(prices: Mapping[str, Price], correction: Mapping[str, Any]) -> dict[str, Price]:
+def _corrected(prices: Mapping[str, Price], correction: Correction) -> dict[str, Price]:
     """The prices that a correction replaces."""
     result = {}
     for form, price in prices.items():
         head = re.fullmatch(correction["forms"], form)
-        if head and "like" in correction:
-            result[form] = prices[head.expand(correction["like"])]
-        elif head:
-            result[form] = price.times(correction["scale"])
+        if head is None:
+            continue
+        known = prices[head.expand(correction["like"])] if "like" in correction else price
+        result[form] = known.times(correction.get("scale", 1.0))
     return result
 
 
@@ -192,7 +209,7 @@ def table_text(prices: Mapping[str, Price]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def _price(row: Mapping[str, Any]) -> Price:
+def _price(row: Row) -> Price:
     return Price(row["uops"], row["latency"], row["ports"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from vdla.compiler.targets.processor.timing.cycles import Cycles
 from vdla.compiler.targets.processor.timing.instructions import functions_of
@@ -12,6 +12,27 @@ from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.processor.timing.traffic import memory_seconds, traffic
 from vdla.runtime.module import TensorInfo
 from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Plan
+
+
+class StepData(TypedDict):
+    """A :class:`FunctionTime` in a module's metadata."""
+
+    name: str
+    operators: list[str]
+    cycles: float
+    memory_seconds: float
+    seconds: float
+
+
+class TimeData(TypedDict):
+    """A :class:`HostTime` in a module's metadata."""
+
+    processor: str
+    clock_mhz: float
+    steps: list[StepData]
+    call_seconds: float
+    shared_bytes: int
+    unknown: list[str]
 
 
 @dataclass(frozen=True)
@@ -59,26 +80,48 @@ class HostTime:
         """The whole time in milliseconds."""
         return 1e3 * self.seconds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> TimeData:
         """What a module's metadata keeps."""
+        steps: list[StepData] = [
+            {
+                "name": step.name,
+                "operators": list(step.operators),
+                "cycles": step.cycles,
+                "memory_seconds": step.memory_seconds,
+                "seconds": step.seconds,
+            }
+            for step in self.steps
+        ]
         return {
             "processor": self.processor,
             "clock_mhz": self.clock_mhz,
+            "steps": steps,
             "call_seconds": self.call_seconds,
             "shared_bytes": self.shared_bytes,
             "unknown": list(self.unknown),
-            "steps": [{**vars(step), "operators": list(step.operators)} for step in self.steps],
         }
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> HostTime:
+    def from_json(data: TimeData) -> HostTime:
         """Reads what a module's metadata keeps."""
         steps = tuple(
-            FunctionTime(**{**each, "operators": tuple(each["operators"])})
+            FunctionTime(
+                each["name"],
+                tuple(each["operators"]),
+                each["cycles"],
+                each["memory_seconds"],
+                each["seconds"],
+            )
             for each in data["steps"]
         )
-        whole = {**data, "steps": steps, "unknown": tuple(data["unknown"])}
-        return HostTime(**whole)
+        return HostTime(
+            data["processor"],
+            data["clock_mhz"],
+            steps,
+            data["call_seconds"],
+            data["shared_bytes"],
+            tuple(data["unknown"]),
+        )
 
 
 def modelled(
