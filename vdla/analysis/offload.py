@@ -80,7 +80,7 @@ class OffloadResult:
 
     @property
     def speedup(self) -> float:
-        """Of the whole network."""
+        """How many times as fast the network is with the accelerator."""
         return self.alone / self.together
 
     @property
