@@ -17,10 +17,10 @@ import pytest
 from amaranth import Array, Cat, Const, Mux, Signal
 
 from vdla.boards.soc.sdram import AS4C16M16SA, Controller, power_up
-from vdla.boards.soc.sdram.chip import ALL_BANKS, Command
+from vdla.boards.soc.sdram.chip import ALL_BANKS, MOST_PUT_OFF, Command
 from vdla.boards.soc.sdram.requests import State
 
-CHIP = replace(AS4C16M16SA, row_bits=2, column_bits=3, bank_bits=1, power_up=30, refresh_ms=64e-5)
+CHIP = replace(AS4C16M16SA, row_bits=2, column_bits=3, bank_bits=1, power_up=30, refresh_ms=32e-4)
 
 
 class Chip:
@@ -112,6 +112,7 @@ def build(proof, requests, *, honest=True):
     proof.check(controller.ready, when=now.full | next_.full | refresh.closed)
     proof.check(chip.open == 0, when=refresh.closed | ~controller.ready)
     proof.check(refresh.on_its_way & ~now.full, when=refresh.closed)
+    proof.check(refresh.due <= MOST_PUT_OFF)
     rules(proof, controller, chip, banks, since, latest)
     return controller, chip
 
@@ -177,3 +178,29 @@ def test_no_rule_of_the_chip_is_broken(proof, requests):
 def test_a_longer_wait_would_be_broken(proof):
     build(proof, 2, honest=False)
     proof.refute(depth=26)
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_program_finds_the_memory_as_after_power_up(proof, honest):
+    """In cycle ``start_cycles`` of a program every row is closed, no wait is under way and no
+    refresh is due, in whatever state of a refresh it began, if no request was at work."""
+    controller, chip = build(proof, 2)
+    work, waits, refresh = controller.work, controller.waits, controller.refresh
+    start = controller.banks.start_cycles if honest else controller.banks.start_cycles - 1
+    m, begins = proof.m, controller.begins
+    since = Signal(range(start + 2), init=start + 1, name="since_begin")
+    m.d.sync += since.eq(Mux(begins, 1, Mux(since == start + 1, since, since + 1)))
+    proof.assume(~begins | (controller.ready & ~work.now.full & ~work.next.full))
+    proof.assume(~begins | (since > start))  # the last program's start is over
+    proof.check((since != 0) & (since <= start + 1))
+    proof.check(refresh.starting, when=begins | (since < start))
+    now = since == start
+    proof.check(~refresh.starting & (chip.open == 0) & (refresh.due == 0), when=now)
+    over = waits.all_close & waits.all_open & controller.column.over
+    proof.check(over & waits.read_to_write.over & waits.write_to_read.over, when=now)
+    proof.check(Cat(waits.columns).all() & ~refresh.on_its_way & ~work.now.full, when=now)
+    proof.cover(now & proof.past(work.next.full))
+    if honest:
+        proof.prove(depth=start + 3, reach=30)
+    else:
+        proof.refute(depth=30)
