@@ -185,6 +185,19 @@ def check(board, job):
     assert seen == replace(expected, commands=seen.commands)
 
 
+@pytest.mark.parametrize("name", ["as built", "one request"])
+def test_refreshes_come_under_full_load(name, boards):
+    """More than a refresh falls due than may be put off, while requests wait all the time."""
+    board = boards(name)
+    size = 16 * board.port_bytes
+    reads = [Read(t, t % 7 * size, 16) for t in range(16)]
+    check(board, Job(reads, [Write(1024, [(60 + k, k) for k in range(16)])]))
+    assert (
+        sum(command == "REFRESH" for _, command in board.seen.commands)
+        > board.controller.banks.refreshes_put_off
+    )
+
+
 @pytest.mark.parametrize("name", BOARDS)
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
