@@ -10,6 +10,7 @@ import pytest
 
 import vdla as api
 from vdla.analysis.end_to_end import transfer_seconds, transport_of
+from vdla.analysis.report import report_page
 from vdla.boards import find_board
 from vdla.spelling import UsageError
 
@@ -56,7 +57,9 @@ def test_all_of_it_on_a_host_that_is_not_at_hand(vdla):
 
 def test_a_module_brings_its_host_s_time(vdla, tmp_path):
     path = tmp_path / "m.vdla"
-    assert vdla("compile", "digits", "-c", "tiny", "--host", "cortex-a9", "-o", path).code == 0
+    done = vdla("compile", "digits", "-c", "tiny", "--host", "cortex-a9", "-o", path)
+    assert done.code == 0
+    assert "host time on cortex-a9, modelled: " in done.err
     module = api.load(path)
     assert module.host.cpu == "cortex-a9"
     expected = api.host_time("digits", "cortex-a9", device="sim", config="tiny")
@@ -71,10 +74,13 @@ def test_a_module_brings_its_host_s_time(vdla, tmp_path):
 
 
 def test_compare_has_the_host_s_time_too():
-    result = api.compare("digits", "tiny", vthreads=(2,), host="cortex-a9").to_json()
+    comparison = api.compare("digits", "tiny", vthreads=(2,), host="cortex-a9")
+    result = comparison.to_json()
     parts = result["end_to_end"]["2"]
     assert (parts["host"], parts["modelled"]) == ("cortex-a9", True)
     assert parts["accelerator_ms"] == pytest.approx(result["total"]["cycles"]["2"] / 100e3)
+    page = report_page("digits", comparison, comparison.layers[0])
+    assert '"endToEnd":{"host":"cortex-a9","modelled":true' in page
 
 
 def test_placement_by_cost(vdla):

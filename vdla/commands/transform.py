@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vdla import api
 from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
+from vdla.host import HOST_TIME, host_time
 from vdla.options import Compile, Quantize
 from vdla.runtime.module import Module
 
@@ -31,6 +32,7 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
                 "placement": module.metadata["placement"],
                 "layers": module.metadata["layers"],
                 "memory": module.metadata["memory"],
+                "host_time": module.metadata.get(HOST_TIME),
             }
         )
         return
@@ -40,6 +42,12 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
         f"memory: {memory['constants']:,} bytes of constants, {memory['activations']:,} of "
         f"activations, which are {memory['tensors']:,} one by one"
     )
+    if HOST_TIME in module.metadata:
+        time = host_time(module)
+        log.print(
+            f"host time on {time.processor}, modelled: {time.milliseconds:.2f} ms for "
+            f"{len(time.steps)} functions"
+        )
     log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
 
 
