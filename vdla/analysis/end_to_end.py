@@ -34,8 +34,8 @@ class EndToEnd:
 
     ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
     ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
-    how they get from one to the other. ``unknown`` are operators that onnxruntime runs, whose time
-    a model doesn't have.
+    how they get from one to the other. ``clock_mhz`` is the accelerator's. ``unknown`` are
+    operators that onnxruntime runs, whose time a model doesn't have.
     """
 
     host: str
@@ -45,6 +45,7 @@ class EndToEnd:
     transfer_bytes: int
     transport: str
     accelerator_ms: float
+    clock_mhz: float
     unknown: tuple[str, ...] = ()
 
     @property
@@ -96,6 +97,7 @@ def end_to_end(
         transfer_bytes=count,
         transport=transport_of(board),
         accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
+        clock_mhz=clock / 1e6,
         unknown=host.unknown if host else (),
     )
 
@@ -110,6 +112,7 @@ def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToE
         transfer_bytes=host.shared_bytes,
         transport=transport_of(None),
         accelerator_ms=cycles / config.clock_mhz / 1e3,
+        clock_mhz=config.clock_mhz,
         unknown=host.unknown,
     )
 

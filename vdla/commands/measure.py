@@ -207,10 +207,9 @@ def _report(
     table("outputs", ("name", "shape", "dtype", "sha256"), rows)
     many = f"{len(results)} inputs, " if len(results) > 1 else ""
     if module.accelerated:
-        at_clock = 1e3 * cycles / (config.clock_mhz * 1e6)
         console.print(
             f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
-            f"{at_clock:.2f} ms at {config.clock_mhz} MHz"
+            f"{cycles / whole.clock_mhz / 1e3:.2f} ms at {whole.clock_mhz:g} MHz"
         )
         if remark := processor_remark(placement):
             console.print(remark)
