@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from scripts import load_script
 
+import vdla as package
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -16,7 +18,8 @@ BLOCKS = {block[2]: block[0] for block in figures.BLOCK.finditer(README)}
 
 
 def test_every_block_has_a_command():
-    assert [name.split()[:2] for name in BLOCKS] == [["vdla", "compare"]] * 2 + [["vdla", "run"]]
+    commands = [name.split()[1] for name in BLOCKS]
+    assert commands == ["compare", "compare", "run", "offload"]
 
 
 @pytest.mark.long
@@ -37,9 +40,18 @@ def test_the_network_is_current(resnet18):
     assert f"-->\n{line}<!--" in BLOCKS["vdla run resnet18 --device sim -c paper"]
 
 
-def test_readme_images_exist():
-    assert "docs/images/resnet18-convs-paper-utilization.png" in README
-    assert (ROOT / "docs/images/resnet18-convs-paper-utilization.png").stat().st_size > 10_000
+@pytest.mark.long
+def test_the_offloaded_network_is_current():
+    table = figures.offload_table(package.offload("resnet18", board="pynq-z2"))
+    assert f"-->\n{table}<!--" in BLOCKS["vdla offload resnet18 --board pynq-z2"]
+
+
+@pytest.mark.parametrize(
+    "name", ["resnet18-convs-paper-utilization.png", "resnet18-paper-pynq-z2-offload.png"]
+)
+def test_readme_images_exist(name):
+    assert f"docs/images/{name}" in README
+    assert (ROOT / "docs/images" / name).stat().st_size > 10_000
 
 
 def test_install_lines_work_in_a_clone():

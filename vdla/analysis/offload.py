@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from vdla.analysis.comparison import Comparison
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
@@ -92,7 +91,7 @@ class OffloadResult:
     def _together(self, device: str) -> float:
         return sum(layer.together for layer in self.layers if layer.device == device)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object of ``vdla offload --json``; milliseconds."""
         alone, together = self.convolutions
         return {

@@ -4,7 +4,7 @@ beside it: figure 3 of TVM's paper at SysML 2018 drew both for ResNet-18 on a PY
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from vdla.analysis.plots import COLOURS, save
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY, BLUE, GREEN, ORANGE, PURPLE = COLOURS[:5]
@@ -48,7 +49,7 @@ def offload_plot(offload: OffloadResult) -> Figure:
     return figure
 
 
-def _draw_whole(axes: Any, offload: OffloadResult) -> None:
+def _draw_whole(axes: Axes, offload: OffloadResult) -> None:
     """Two bars of milliseconds, the second one again as large as the first beside it."""
     moved = [x for x in offload.layers if x.device == ACCELERATOR]
     convolutions = sum(x.alone for x in moved if x.is_convolution)
@@ -80,14 +81,14 @@ def _draw_whole(axes: Any, offload: OffloadResult) -> None:
     axes.legend(fontsize=7, frameon=False, loc="upper right")
 
 
-def _draw_layers(axes: Any, offload: OffloadResult) -> None:
+def _draw_layers(axes: Axes, offload: OffloadResult) -> None:
     """Each layer's milliseconds on a logarithmic scale, alone and together."""
     layers = [x for x in offload.layers if max(x.alone, x.together) >= LEAST]
     at = np.arange(len(layers))
     colours = [_colour(layer) for layer in layers]
     axes.bar(at - 0.2, [max(x.alone, LEAST) for x in layers], 0.4, color=GREY)
     axes.bar(at + 0.2, [max(x.together, LEAST) for x in layers], 0.4, color=colours)
-    for place, layer in zip(at, layers, strict=True):
+    for place, layer in enumerate(layers):
         if layer.device == ACCELERATOR and layer.together > 0 and len(layers) <= NAMED:
             text = f"{layer.alone / layer.together:.0f}×"
             height = max(layer.alone, layer.together)
@@ -105,7 +106,7 @@ def _colour(layer: OffloadedLayer) -> str:
     return {ACCELERATOR: BLUE, PROCESSOR: ORANGE}.get(layer.device, GREEN)
 
 
-def _draw_hiding(axes: Any, offload: OffloadResult) -> None:
+def _draw_hiding(axes: Axes, offload: OffloadResult) -> None:
     """Utilization of the multipliers in each distinct layer, with latency hiding and without."""
     comparison = offload.hiding
     at, threads = np.arange(len(comparison.layers)), comparison.vthreads
