@@ -20,6 +20,7 @@ import numpy as np
 
 import vdla
 from vdla.compiler import models
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
 from vdla.compiler.targets.processor.timing.model import HostTime
@@ -82,8 +83,11 @@ def main() -> None:
     parser.add_argument("--steps", action="store_true", help="print each step, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    try:
+        machine = machine_for(NATIVE).at(clock_mhz(), bytes_per_second())
+    except TargetError as error:
+        sys.exit(str(error))
     networks = [Network(name) for name in arguments.models.split(",")]
-    machine = machine_for(NATIVE).at(clock_mhz(), bytes_per_second())
     for _ in range(ROUNDS):
         for network in networks:
             print(network.name, file=sys.stderr)
