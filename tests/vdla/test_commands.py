@@ -34,7 +34,8 @@ def test_run_json_has_the_contract_keys(vdla):
     assert done.code == 0
     found = done.json
     assert list(found) == [
-        "device", "config", "cycles", "host_layers", "seconds", "outputs", "placement", "programs"
+        "device", "config", "cycles", "host_layers", "seconds", "end_to_end", "outputs",
+        "placement", "programs",
     ]  # fmt: skip
     assert (found["device"], found["config"]) == ("sim", "tiny")
     assert found["cycles"] == 360 * 12669
@@ -234,7 +235,7 @@ def test_compare_json_plots_and_trace(vdla, tmp_path):
     done = vdla("compare", "digits", "-c", "tiny", "--out", tmp_path, "--json")
     assert done.code == 0
     found = done.json
-    assert list(found) == ["config", "memory", "layers", "host_layers", "total"]
+    assert list(found) == ["config", "memory", "layers", "host_layers", "end_to_end", "total"]
     assert list(found["layers"][0]) == [
         "name", "macs", "dram_bytes", "compute_cycles", "memory_cycles", "bound_cycles",
         "cycles", "utilization", "work",
