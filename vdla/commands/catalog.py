@@ -16,7 +16,6 @@ from vdla.isa.identity import OPTIONS
 from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
-from vdla.lookup import resolve_on
 from vdla.spelling import UsageError
 from vdla.support.install import pip_install
 
@@ -65,7 +64,7 @@ def configs(name: str | None, settings: Sequence[str], board: str | None, json: 
         columns = ("config", "block", "GOPS", *buffers, "port", "hash")
         table("configs (buffers in entries)", columns, rows)
         return
-    config = resolve_on(board, name, settings)
+    config = _on_board(board, name, settings) if board else load_config(str(name), settings)
     if json:
         print_json({**asdict(config), **config.to_dict(), **derived(config)})
         return
@@ -73,6 +72,13 @@ def configs(name: str | None, settings: Sequence[str], board: str | None, json: 
     print("\n# what follows")
     for key, value in derived(config).items():
         print(f"# {key}: {value}")
+
+
+def _on_board(board: str, name: str | None, settings: Sequence[str]) -> Config:
+    """A config in front of a board's memory; what knows boards takes a while to import."""
+    from vdla.lookup import resolve_on
+
+    return resolve_on(board, name, settings)
 
 
 def derived(config: Config) -> dict[str, object]:
