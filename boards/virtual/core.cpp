@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "../../runtime/rtl/driver.h"
 #include "Vboard.h"
 #include "Vboard___024root.h"
 #include "names.h"
@@ -16,17 +17,6 @@ namespace {
 constexpr int kEngines = VDLA_ENGINES;
 constexpr int64_t kPatience = 4096;  // cycles without any activity of the core that make a deadlock
 constexpr int64_t kPowerUp = 1 << 22;  // cycles, at most, until the SDRAM has been set up
-
-// The cycles of one kind of event, as far as the host has room for them.
-struct Events {
-    int64_t* cycles = nullptr;
-    int64_t capacity = 0, count = 0;
-
-    void add(int64_t cycle) {
-        if (count < capacity) cycles[count] = cycle;
-        ++count;
-    }
-};
 
 class Board {
   public:
@@ -45,31 +35,11 @@ class Board {
     ~Board() { Verilated::threadContextp(&context_); }
 
     void write(uint32_t address, uint32_t value) {
-        top_->s_axi_awaddr = address;
-        top_->s_axi_wdata = value;
-        top_->s_axi_wstrb = 0xF;
-        top_->s_axi_awvalid = top_->s_axi_wvalid = 1;
-        top_->s_axi_bready = 1;
-        settle();
-        while (!top_->s_axi_awready) tick(), settle();
-        tick();
-        top_->s_axi_awvalid = top_->s_axi_wvalid = 0;
-        settle();
+        write_register(*top_, [this] { tick(); }, address, value);
     }
 
     uint32_t read(uint32_t address) {
-        top_->s_axi_araddr = address;
-        top_->s_axi_arvalid = 1;
-        top_->s_axi_rready = 1;
-        settle();
-        while (!top_->s_axi_arready) tick(), settle();
-        tick();
-        top_->s_axi_arvalid = 0;
-        settle();
-        while (!top_->s_axi_rvalid) tick(), settle();
-        const uint32_t value = top_->s_axi_rdata;
-        tick();
-        return value;
+        return read_register(*top_, [this] { tick(); }, address);
     }
 
     // Runs until the interrupt (0), until nothing has moved for long (1), or for `cycles` (2).
@@ -117,8 +87,6 @@ class Board {
     VerilatedContext context_;
     std::unique_ptr<Vboard> top_;
     int64_t idle_ = 0;
-
-    void settle() { top_->eval(); }
 
     // One clock cycle: engines' events are noted, the clock rises.
     void tick() {

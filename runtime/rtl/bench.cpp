@@ -15,6 +15,7 @@
 #include "Vvdla.h"
 #include "Vvdla___024root.h"
 #include "banks.h"
+#include "driver.h"
 #include "names.h"
 #include "verilated.h"
 #ifdef VDLA_TRACE
@@ -61,17 +62,6 @@ struct Memory {
     }
 };
 
-// Starts and finishes of one engine, in order; counted beyond capacity but not stored.
-struct Events {
-    int64_t* at = nullptr;
-    int64_t capacity = 0, count = 0;
-
-    void add(int64_t cycle) {
-        if (count < capacity) at[count] = cycle;
-        ++count;
-    }
-};
-
 template <class T>
 void copy_out(uint8_t* to, const T& port, size_t bytes) { std::memcpy(to, &port, bytes); }
 template <class T>
@@ -98,31 +88,11 @@ class Bench {
     }
 
     void write(uint32_t address, uint32_t value) {
-        top_->s_axi_awaddr = address;
-        top_->s_axi_wdata = value;
-        top_->s_axi_wstrb = 0xF;
-        top_->s_axi_awvalid = top_->s_axi_wvalid = 1;
-        top_->s_axi_bready = 1;
-        settle();
-        while (!top_->s_axi_awready) tick(), settle();
-        tick();
-        top_->s_axi_awvalid = top_->s_axi_wvalid = 0;
-        settle();
+        write_register(*top_, [this] { tick(); }, address, value);
     }
 
     uint32_t read(uint32_t address) {
-        top_->s_axi_araddr = address;
-        top_->s_axi_arvalid = 1;
-        top_->s_axi_rready = 1;
-        settle();
-        while (!top_->s_axi_arready) tick(), settle();
-        tick();
-        top_->s_axi_arvalid = 0;
-        settle();
-        while (!top_->s_axi_rvalid) tick(), settle();
-        uint32_t value = top_->s_axi_rdata;
-        tick();
-        return value;
+        return read_register(*top_, [this] { tick(); }, address);
     }
 
     // Runs until the interrupt (0), until nothing can move any more (1), or for `cycles` (2).
@@ -194,8 +164,6 @@ class Bench {
     bool ran_ = false;   // in the cycle before
     std::deque<Beat> coming_;
     std::vector<uint8_t> written_ = std::vector<uint8_t>(VDLA_PORT_BYTES);  // the register for beats
-
-    void settle() { top_->eval(); }
 
     // One clock cycle: the memory answers, engines' events are noted, the clock rises.
     void tick() {
