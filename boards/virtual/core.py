@@ -28,7 +28,6 @@ from vdla.hw.verilog import convert
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.identity import Identity
 from vdla.isa.memory import Memory
-from vdla.isa.registers import EVENTS, START, program_registers
 from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.bench import Bench, Bytes, Stopped
@@ -91,6 +90,8 @@ class BoardBench(Bench):
     after it.
     """
 
+    dram_base = 0
+
     def __init__(self, config: Config, library: Path) -> None:
         self.config = config
         self._lib = _load(library)
@@ -126,7 +127,7 @@ class BoardBench(Bench):
             DeviceError: a rule of the SDRAM's datasheet was broken.
         """
         stopped = super().run(base, counts, identity=identity, length=length, limit=limit)
-        self._lib.vdla_rest(self._handle, REST)  # an answer comes before the last words
+        self._rest()  # an answer comes before the last words
         self._dram[:] = self._words(self._dram.size)
         broken = Broken(self._lib.vdla_broken(self._handle))
         if broken != Broken.NONE:
@@ -145,15 +146,8 @@ class BoardBench(Bench):
             )
         return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), (size,))
 
-    def _start(self, base: int, length: int, identity: Identity | None) -> None:
-        own = Identity.of(self.config) if identity is None else identity
-        for name, value in program_registers(own, base, length, 0, self._dram.size).items():
-            self.write(name, value)
-        self.write("INTERRUPT_STATUS", EVENTS)
-        self.write("INTERRUPT_ENABLE", EVENTS)
+    def _rest(self) -> None:
         self._lib.vdla_rest(self._handle, REST)
-        self._lib.vdla_rewind(self._handle)
-        self.write("CONTROL", START)
 
 
 def _load(library: Path) -> ctypes.CDLL:

@@ -61,6 +61,7 @@ class Stopped:
 class Bench:
     """One Verilated core with its memory. Not for several threads."""
 
+    dram_base = DRAM_BASE  # where a program's DRAM lies on the bus
     _handle: Any = None
 
     def __init__(self, config: Config, library: Path) -> None:
@@ -161,12 +162,17 @@ class Bench:
 
     def _start(self, base: int, length: int, identity: Identity | None) -> None:
         own = Identity.of(self.config) if identity is None else identity
-        for name, value in program_registers(own, base, length, DRAM_BASE, self._dram.size).items():
+        registers = program_registers(own, base, length, self.dram_base, self._dram.size)
+        for name, value in registers.items():
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)
         self.write("INTERRUPT_ENABLE", EVENTS)
+        self._rest()
         self._lib.vdla_rewind(self._handle)
         self.write("CONTROL", START)
+
+    def _rest(self) -> None:
+        """Lets the memory come to rest before a program starts; the bench's needs no time."""
 
     def _result(
         self, how: int, start: dict[Engine, NDArray[np.int64]], finish: dict[Engine, Any]
