@@ -33,6 +33,7 @@ from vdla.isa.parameters import (
     parameters,
 )
 from vdla.support.named_toml import names_in, read_toml
+from vdla.support.names import check_name
 
 CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
@@ -82,6 +83,7 @@ class Config:
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
+        check_name(self.name, "config", ConfigError)
         check_ranges(f"config {self.name}", self)
         port, table = self.port_bytes, TABLE_RESULTS * RESULT_BYTES
         for what, entry in (
@@ -393,6 +395,7 @@ def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
     tables = _tables(hardware, where)
     for scope, values in tables.items():
         _check_keys(values, scope, where)
+    check_name(hardware["name"], where, ConfigError)
     banks = Banks(**tables[BANKS]) if BANKS in tables else None
     memory = Memory(**{**tables[MEMORY], "banks": banks})
     return Config(**{**hardware, "memory": memory})
