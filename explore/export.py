@@ -9,6 +9,7 @@ from vdla.compiler.search.records import export as export_records
 from vdla.explore.errors import ExploreError
 from vdla.explore.search import Exploration
 from vdla.support.files import write_bytes
+from vdla.support.names import LONGEST_NAME
 
 
 def export(result: Exploration, number: int, folder: Path) -> list[Path]:
@@ -29,7 +30,8 @@ def export(result: Exploration, number: int, folder: Path) -> list[Path]:
         )
     point = result.front[number - 1]
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"{result.space.name}-{number}"
+    ending = f"-{number}"
+    name = result.space.name[: LONGEST_NAME - len(ending)] + ending
     files = [folder / f"{name}.toml"]
     config = replace(result.evaluations[point].config, name=name)
     write_bytes(files[0], config.to_toml().encode())

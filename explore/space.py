@@ -33,6 +33,7 @@ from vdla.isa.memory import Memory
 from vdla.isa.parameters import ConfigError
 from vdla.support.files import digest
 from vdla.support.named_toml import names_in, read_toml
+from vdla.support.names import check_name
 
 SPACES = Path(__file__).parent / "spaces"
 DEFAULT = "default"
@@ -163,6 +164,7 @@ def parse_space(data: Mapping[str, object], name: str, where: str) -> Space:
                           (("name", name), ("base", "paper"), ("constraints", [])))  # fmt: skip
     if not isinstance(given, str) or not isinstance(base, str):
         raise ExploreError(f"{where}: expected name and base to be strings, found another type")
+    check_name(given, where, ExploreError)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ExploreError(f"{where}: expected constraints to be a list of strings, found {texts}")
     config = load_config(base)
