@@ -8,6 +8,7 @@ from pathlib import Path
 from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.parser import write_values
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.support.names import path_part
 
 
 class Dumper:
@@ -42,8 +43,9 @@ class Dumper:
         """``group/NN_name.txt``, in place of what an earlier dump left under the number."""
         if self.folder is None:
             return Path()
-        self.counts[group] = number = self.counts.get(group, 0) + 1
-        folder = self.folder / group.replace("/", "_").strip("_")
+        part = path_part(group)
+        self.counts[part] = number = self.counts.get(part, 0) + 1
+        folder = self.folder / part
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob(f"{number:02}_*"):
             old.unlink()

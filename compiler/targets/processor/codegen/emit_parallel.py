@@ -21,6 +21,11 @@ from vdla.runtime.pool.numbers import TASKS
 from vdla.support.numbers import ceil_div
 
 
+def value_name(name: str) -> str:
+    """A name as LLVM's text has it for a value: any characters but NUL."""
+    return name.replace("\0", "_")
+
+
 def internal_function(
     module: ll.Module, name: str, buffers: Iterable[Buffer], others: Sequence[ll.Value]
 ) -> ll.Function:
@@ -31,7 +36,7 @@ def internal_function(
     function.linkage = "internal"
     function.attributes.add("nounwind")  # else ARM's objects ask for a C++ runtime
     for arg, buffer in zip(function.args, names, strict=False):
-        arg.name = buffer
+        arg.name = value_name(buffer)
         for attribute in ("noalias", "nonnull"):
             arg.add_attribute(attribute)
     return function

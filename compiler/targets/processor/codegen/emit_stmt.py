@@ -14,6 +14,7 @@ from vdla.compiler.targets.processor.codegen.emit_parallel import (
     internal_function,
     member,
     task_function,
+    value_name,
 )
 from vdla.compiler.targets.processor.description.intrinsics import Dot
 from vdla.compiler.tir.ir import (
@@ -124,11 +125,12 @@ class Emitter:
             return
         b = self.builder
         before = b.block
-        head = b.append_basic_block(loop.var.name)
-        after = b.append_basic_block(f"{loop.var.name}.end")
+        name = value_name(loop.var.name)
+        head = b.append_basic_block(name)
+        after = b.append_basic_block(f"{name}.end")
         b.branch(head)
         b.position_at_end(head)
-        counter = b.phi(self.size, loop.var.name)
+        counter = b.phi(self.size, name)
         counter.add_incoming(self.size(0), before)
         self.exprs.values[loop.var] = counter
         self._stmt(loop.body)
@@ -156,7 +158,7 @@ class Emitter:
     def _step(self, loop: For, buffers: list[Buffer], variables: list[Var]) -> ll.Function:
         """One step of a loop as a function of the buffers and variables around it, and its own."""
         counters = [*variables, loop.var]
-        name = self.module.get_unique_name(f"{self.name}.{loop.var.name}")
+        name = self.module.get_unique_name(value_name(f"{self.name}.{loop.var.name}"))
         step = internal_function(self.module, name, buffers, [self.size] * len(counters))
         pointers = dict(zip(buffers, step.args, strict=False))
         emitter = Emitter(self.module, step, pointers, self.size)
@@ -201,7 +203,7 @@ class Emitter:
             return
         malloc = self.exprs.library("malloc", ll.PointerType(), [self.size])
         memory = self.builder.call(malloc, [self.size(size)])
-        memory.name = buffer.name
+        memory.name = value_name(buffer.name)
         self.exprs.pointers[buffer] = memory
         self._stmt(stmt.body)
         self.builder.call(self.exprs.library("free", ll.VoidType(), [ll.PointerType()]), [memory])

@@ -259,9 +259,11 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
 
 
 def _check_supported(func: PrimFunc, processor: Processor) -> None:
-    """Raises where a function has on-chip buffers, which a CPU doesn't, or intrinsic calls that are
-    none of the target's instructions."""
+    """Raises where a function has on-chip buffers, which a CPU doesn't, intrinsic calls that are
+    none of the target's instructions, or a name that no symbol can have."""
     name = func.name
+    if "\0" in name:
+        raise CodegenError(f"function: expected a name without NUL characters, found {name!r}")
     for stmt in walk(func.body):
         if not isinstance(stmt, Evaluate):
             continue
