@@ -13,8 +13,13 @@
 Every error that the caller can mend is a ``vdla.UserError``. See README.md and docs/tutorial.md.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# onnxruntime collects telemetry of its own, and keeps it in ~/.cache/Microsoft, unless this is set
+# before it is imported; all that imports it in vdla imports this package first.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from vdla import te

@@ -41,6 +41,7 @@ from vdla.options import (
 )
 from vdla.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
+from vdla.support.names import printable
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
 
@@ -428,7 +429,7 @@ def main() -> None:
 
 def _say_usage(error: Any) -> int:
     """Without a message the help was asked for, and is printed already."""
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = printable(" ".join(error.format_message().split()).rstrip("."))
     if message:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "vdla"
@@ -440,7 +441,7 @@ def _say(error: Exception, code: int) -> int:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: expected a file that can be used, found {error.strerror}"
-    print(f"vdla: {text}", file=sys.stderr)
+    print(f"vdla: {printable(text)}", file=sys.stderr)
     return code
 
 

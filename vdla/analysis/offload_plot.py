@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vdla.analysis.offload import OffloadedLayer, OffloadResult
-from vdla.analysis.plots import COLOURS, save
+from vdla.analysis.plots import COLOURS, plain_label, save
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def offload_plot(offload: OffloadResult) -> Figure:
     _draw_hiding(hiding, offload)
     memory = offload.config.memory.name
     figure.suptitle(
-        f"{offload.model} on {offload.board}: {offload.processor} at {offload.processor_mhz:g} MHz "
-        f"(modelled), {offload.config.name} at {offload.clock_mhz:g} MHz (simulated; memory: "
-        f"{memory})",
+        f"{plain_label(offload.model)} on {offload.board}: {offload.processor} at "
+        f"{offload.processor_mhz:g} MHz (modelled), {offload.config.name} at "
+        f"{offload.clock_mhz:g} MHz (simulated; memory: {memory})",
         fontsize=9,
     )
     return figure
@@ -95,7 +95,7 @@ def _draw_layers(axes: Axes, offload: OffloadResult) -> None:
             axes.text(place, height, text, ha="center", va="bottom", fontsize=6)
     axes.set_yscale("log")
     axes.set_ylim(bottom=LEAST)
-    names = [x.name for x in layers] if len(layers) <= NAMED else []
+    names = [plain_label(x.name) for x in layers] if len(layers) <= NAMED else []
     axes.set_xticks(at[: len(names)], names, rotation=75, fontsize=6, ha="right")
     alone, together = offload.convolutions
     ratio = f"convolutions: {alone / together:.0f}× as fast" if together else "no convolution"
@@ -121,7 +121,7 @@ def _draw_hiding(axes: Axes, offload: OffloadResult) -> None:
             label=f"{label}, {100 * comparison.utilization(v):.0f} %",
             color=COLOURS[i],
         )
-    names = [layer.name for layer in comparison.layers]
+    names = [plain_label(layer.name) for layer in comparison.layers]
     axes.set_xticks(at, names, rotation=75, fontsize=6, ha="right")
     axes.set_ylim(0, 119)
     axes.set_title("latency hiding: utilization, % of the multipliers", fontsize=9)

@@ -14,6 +14,7 @@ from vdla.analysis.comparison import Comparison
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.support.files import atomic_write
+from vdla.support.names import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 COLOURS = (
     "#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0", "#d1a000", "#56b4e9", "#24292f"
 )  # fmt: skip
+LONGEST_LABEL = 48  # characters of a name
 
 
 def save_plots(
@@ -81,7 +83,9 @@ def utilization_plot(comparison: Comparison) -> Figure:
             )
     bounds = [100 * layer.compute_cycles / layer.bound_cycles for layer in layers]
     axes.plot(at, bounds, "_", color="black", ms=14, label="bound")
-    axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
+    axes.set_xticks(
+        at, [plain_label(layer.name) for layer in layers], rotation=0 if len(layers) < 13 else 75
+    )
     axes.set_ylim(0, 112)
     axes.set_ylabel("utilization, % of peak")
     memory = comparison.config.memory.name
@@ -105,7 +109,9 @@ def same_schedule_plot(same: SameSchedule) -> Figure:
             label=label,
             color=COLOURS[i % len(COLOURS)],
         )
-    axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
+    axes.set_xticks(
+        at, [plain_label(layer.name) for layer in layers], rotation=0 if len(layers) < 13 else 75
+    )
     axes.set_ylim(0, 125)  # the legend takes two lines
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("utilization, % of peak")
@@ -137,7 +143,9 @@ def roofline_plot(comparison: Comparison) -> Figure:
     last = comparison.vthreads[-1]
     for layer in comparison.layers if len(comparison.layers) < 16 else []:
         at = (2 * layer.macs / layer.dram_bytes, peak * layer.measured[last].utilization)
-        axes.annotate(layer.name, at, textcoords="offset points", xytext=(4, 4), fontsize=7)
+        axes.annotate(
+            plain_label(layer.name), at, textcoords="offset points", xytext=(4, 4), fontsize=7
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(1, 3000)
@@ -207,6 +215,14 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
     axes.grid(axis="y", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def plain_label(name: str) -> str:
+    """A foreign name as matplotlib shows it letter by letter, cut where it is long: ``$`` opens no
+    formula."""
+    text = printable(name)
+    text = text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+    return text.replace("$", r"\$")
 
 
 def save(figure: Any, path: Path) -> Path:

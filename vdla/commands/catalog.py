@@ -18,6 +18,7 @@ from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
 from vdla.spelling import UsageError
 from vdla.support.install import pip_install
+from vdla.support.names import printable
 
 PACKAGES = {  # of each package, the optional part of vdla that brings it; "" for all of vdla
     **dict.fromkeys(
@@ -202,7 +203,8 @@ def isa_disasm(
         else:
             chosen = load_config(config, settings)
         texts = [
-            f"; {name}\n" + disassemble(Program.from_bytes(code, chosen, f"{source}: {name}"))
+            f"; {printable(name)}\n"
+            + disassemble(Program.from_bytes(code, chosen, f"{source}: {name}"))
             for name, code in module.programs.items()
         ]
     else:

@@ -28,6 +28,7 @@ from vdla.lookup import resolve_on
 from vdla.options import Compare, CompareOutput
 from vdla.sim.trace import write_trace
 from vdla.spelling import UsageError
+from vdla.support.names import path_part
 
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
@@ -161,7 +162,7 @@ def _traced(comparison: Comparison, name: str) -> Layer:
 
 def _trace_one(comparison: Comparison, layer: Layer, out: Path, stem: str) -> Path:
     measured = layer.measured[comparison.vthreads[-1]]
-    path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
+    path = out / f"{stem}-{path_part(layer.name)}.trace.json"
     write_trace(
         measured.run,
         path,

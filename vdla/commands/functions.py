@@ -76,7 +76,7 @@ class _FunctionTuning(Tuning[FunctionTask, FunctionRecord]):
     def summary(self, tasks: Sequence[FunctionTask]) -> str:
         """How much faster all functions have become."""
         ratio = model_ratio(tasks)
-        return f"; all functions together take\n{ratio:.3f} of the default schedules' time"
+        return f"; all functions together take {ratio:.3f} of the default schedules' time"
 
     def tell_failures(self, tasks: Sequence[FunctionTask]) -> None:
         """Says which functions lost candidates."""

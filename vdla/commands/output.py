@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from vdla.spelling import UsageError
 from vdla.support import files
+from vdla.support.names import printable
 from vdla.support.progress import heard_by
 
 if TYPE_CHECKING:  # the simulator takes long to import
@@ -22,8 +24,18 @@ if TYPE_CHECKING:  # the simulator takes long to import
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
-console = Console(soft_wrap=True, **PLAIN)
-log = Console(stderr=True, soft_wrap=True, **PLAIN)
+
+
+class PlainConsole(Console):
+    """A console that prints foreign names: their control characters show as escapes."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """What rich makes of every string, in a line or in a cell."""
+        return super().render_str(printable(text), **options)
+
+
+console = PlainConsole(soft_wrap=True, **PLAIN)
+log = PlainConsole(stderr=True, soft_wrap=True, **PLAIN)
 
 
 def print_json(value: object) -> None:
@@ -40,7 +52,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     for row in rows:
         grid.add_row(*map(str, row))
     width = None if console.is_terminal else 120
-    Console(width=width, **PLAIN).print(grid)
+    PlainConsole(width=width, **PLAIN).print(grid)
 
 
 def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
@@ -55,7 +67,7 @@ def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
 def progress() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on stderr; the callable is told (what, done, of)."""
     bar = Progress(
-        TextColumn("{task.description:24}"),
+        TextColumn("{task.description:24}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -67,7 +79,7 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
         task = bar.add_task("", total=None)
 
         def update(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=printable(what), completed=done, total=total)
 
         with heard_by(update):
             yield update
