@@ -39,3 +39,5 @@ def read_toml(
         raise error(f"{path}: expected a readable file, found {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise error(f"{path}: expected TOML, found {problem}") from None
+    except RecursionError:
+        raise error(f"{path}: expected TOML, found brackets within brackets, too deep") from None
