@@ -33,6 +33,7 @@ from vdla.runtime.header import check_header
 from vdla.runtime.kernels import Kernels
 from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
+from vdla.support.json_text import read_json
 
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 6
@@ -109,6 +110,23 @@ class Module:
         for which a single one of ``outputs`` stands."""
         orders = (step.order for step in self.steps if isinstance(step, plan.Open))
         return list(next(orders, self.outputs))
+
+    def stream_names(self, program: str, instructions: int) -> tuple[list[str], list[str]]:
+        """The layer and the stage of each of a program's instructions; none where the module says
+        neither.
+
+        Raises:
+            ModuleError: it says them for another number of instructions.
+        """
+        stream = self.metadata.get("streams", {}).get(program, {"layers": [], "stages": []})
+        counts, stages = [count for _, count in stream["layers"]], stream["stages"]
+        for what, count in (("layers", sum(counts)), ("stages", len(stages))):
+            if count not in (0, instructions):
+                raise ModuleError(
+                    f"header: streams: {program}: expected {what} of {instructions} instructions, "
+                    f"found those of {count}"
+                )
+        return [name for name, count in stream["layers"] for _ in range(count)], stages
 
     def header(self) -> dict[str, Any]:
         """What the file's JSON header holds, sections left out."""
@@ -209,9 +227,12 @@ def _read_header(data: bytes, where: str) -> tuple[dict[str, Any], int]:
     header = data[PREFIX.size : end]
     _check_crc(where, "header", crc, header)
     try:
-        return dict(json.loads(header)), end
+        value = read_json(header)
     except ValueError as error:
         raise ModuleError(f"{where}: expected a JSON header, found {error}") from None
+    if not isinstance(value, dict):
+        raise ModuleError(f"{where}: header: expected a JSON object, found {type(value).__name__}")
+    return value, end
 
 
 def _read_sections(
