@@ -23,6 +23,7 @@ TABLES = Path(__file__).parent / "tables"
 EVENTS = ("multiply_add", "add", "multiply", "dram_bit")
 ROW_KEYS = ("bytes", "bits", "read_pj", "write_pj")
 LEAST_ROWS = 3  # of a plane
+LEAST, MOST = 1e-30, 1e30  # of any number of a table: their logarithms and squares are finite
 FAR = 2.0  # doublings of size or width beyond all rows
 
 
@@ -118,9 +119,11 @@ def _check(path: Path, place: str, entry: object, keys: tuple[str, ...]) -> None
         raise EnergyError(f"{path}: expected {place} to be a table, found {entry!r}")
     for key in keys:
         value = entry.get(key)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not LEAST <= value <= MOST:
             raise EnergyError(
-                f"{path}: expected {key} of {place} to be a number above 0, found {value!r}"
+                f"{path}: expected {key} of {place} to be a number from {LEAST:g} to {MOST:g}, "
+                f"found {value!r}"
             )
     if not isinstance(entry.get("source"), str) or not entry["source"]:
         raise EnergyError(f"{path}: expected a source of {place}, found none")
