@@ -26,6 +26,7 @@ from vdla import compiler, isa, sim
 from vdla.explore.errors import ExploreError
 from vdla.explore.space import Point
 from vdla.support.files import digest
+from vdla.support.json_text import read_json
 
 SCHEMA = 1
 TITLES = {
@@ -91,7 +92,7 @@ class Line:
                 message starts with ``where``.
         """
         try:
-            value = json.loads(raw)
+            value = read_json(raw)
             schema, own = value["schema"], value["key"]
             point, level, networks = value["point"], value["level"], value["networks"]
             runs = all({"cycles", "refusal", "layers"} <= each.keys() for each in networks.values())
