@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from vdla.compiler.frontend.shapes import (
     known_shapes,
     static_shapes,
 )
+from vdla.compiler.frontend.sizes import check_size
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RANDOM_SAMPLES = 8
+WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
 
 
@@ -64,6 +67,8 @@ def quantize(
     _check_floats(model, str(source))
     if calibration is None:
         inputs = static_shapes(model.graph, str(source), shapes)
+        for name, shape in inputs.items():
+            check_size(f"{source}: input {name}", shape, "float32")
         rng = np.random.default_rng(0)
         samples = [
             {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
@@ -72,7 +77,7 @@ def quantize(
     else:
         known = known_shapes(model.graph, str(source), shapes)
         samples = _read_samples(Path(calibration), known)
-    quantize_model(_modern(_open(model), str(source)), target, samples)
+    quantize_model(_modern(_open(model), str(source)), target, samples, where=str(source))
 
 
 def quantize_model(
@@ -81,8 +86,13 @@ def quantize_model(
     samples: Sequence[Mapping[str, Array]],
     *,
     unsigned: bool = False,
+    where: str = "",
 ) -> None:
-    """Quantizes a model in memory with samples in memory; activations are int8, or uint8."""
+    """Quantizes a model in memory with samples in memory; activations are int8, or uint8.
+
+    Raises:
+        ModelError: onnxruntime can't; opens with ``where``, or with the graph's name.
+    """
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -118,21 +128,40 @@ def quantize_model(
                 ranges = recurrent_ranges(onnx.load(str(folded)), samples)
                 onnx.save(quantize_recurrent(onnx.load(str(written)), ranges), str(written))
         except Exception as error:  # onnxruntime has no common base class for its errors
-            result = str(error).strip() or repr(error)
-            raise ModelError(model.graph.name, "a model onnxruntime can quantize", result) from None
+            result = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
+            place = where or model.graph.name
+            expected = "a model onnxruntime can quantize"
+            raise ModelError(place, expected, result + _makers(model.graph, result)) from None
         os.replace(written, target)
+
+
+def _makers(graph: onnx.GraphProto, text: str) -> str:
+    """Which nodes write the tensors that a message of onnxruntime names in quotes."""
+    named = set(re.findall(r"'([^']+)'", text))
+    makers = (
+        f"; {each} is a result of node {node.name or 'without a name'} ({node.op_type})"
+        for node in graph.node
+        for each in node.output
+        if each in named
+    )
+    return "".join(makers)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the quantizer's advice on the root logger."""
+    """Without the quantizer's advice on the root logger, and what onnxruntime's sessions write to
+    stderr: what goes wrong comes as an exception."""
+    import onnxruntime
+
     root = logging.getLogger()
     level = root.level
-    root.setLevel(logging.ERROR)
+    root.setLevel(logging.CRITICAL)
+    onnxruntime.set_default_logger_severity(FATAL)
     try:
         yield
     finally:
         root.setLevel(level)
+        onnxruntime.set_default_logger_severity(WARNING)
 
 
 def _load(path: Path) -> onnx.ModelProto:
@@ -191,7 +220,10 @@ def _read_samples(path: Path, inputs: Mapping[str, Open]) -> list[dict[str, Arra
         if name not in arrays:
             result = ", ".join(arrays) or "nothing"
             raise ModelError(str(path), f"an array called {name}", result)
-        batches = _batches(np.asarray(arrays[name], np.float32), name, shape, str(path))
+        array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
+        if array.dtype.kind not in "biuf":
+            raise ModelError(str(path), f"{name} to be an array of numbers", array.dtype)
+        batches = _batches(np.asarray(array, np.float32), name, shape, str(path))
         samples = samples or [{} for _ in batches]
         if len(batches) != len(samples):
             raise ModelError(str(path), f"{len(samples)} batches of {name}", len(batches))

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from vdla.compiler.search.outcomes import STATUSES, Outcome
 from vdla.support.errors import UserError
 from vdla.support.files import write_bytes
+from vdla.support.json_text import read_json
 
 SCHEMA = 2
 
@@ -265,7 +266,7 @@ def _parse(raw: bytes, path: Path, of: type[AnyRecord]) -> Iterator[AnyRecord]:
 def _parsed(line: bytes) -> Line:
     """A line's object; nothing where it holds none."""
     try:
-        value = json.loads(line)
+        value = read_json(line)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
