@@ -18,7 +18,6 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from multiprocessing import parent_process
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
@@ -244,10 +243,9 @@ def serve(
             security=_security(credentials), dashboard_address=DASHBOARD if dashboard else None,
         )  # fmt: skip
         scheduler.add_plugin(_Desk(scheduler))
-        await scheduler
         loop = asyncio.get_running_loop()
+        await scheduler
         loop.add_signal_handler(signal.SIGTERM, lambda: asyncio.ensure_future(scheduler.close()))
-        _end_with_parent(loop)
         ready(scheduler.address)
         await scheduler.finished()
 
@@ -259,12 +257,6 @@ def serve(
             raise
         raise FarmError(listening_fault(address, cause)) from None
     raise Down
-
-
-def _end_with_parent(loop: asyncio.AbstractEventLoop) -> None:
-    """Has this process, and all that it started, end when its parent does."""
-    if parent := parent_process():
-        loop.add_reader(int(parent.sentinel), os.killpg, 0, signal.SIGKILL)
 
 
 # A worker -----------------------------------------------------------------------------------------
@@ -302,7 +294,6 @@ def work(
     async def run() -> bool:
         worker = _make_worker(address, credentials, processes, resources, scratch, own)
         await worker
-        _end_with_parent(asyncio.get_running_loop())
         joined(worker.address)
         await worker.finished()
         worker.bench.close()

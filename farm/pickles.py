@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,9 +17,6 @@ from typing import Any
 import cloudpickle
 
 PACKAGE = "vdla"
-INSTALLED = tuple(
-    f"{Path(sysconfig.get_path(name)).resolve()}/" for name in ("stdlib", "purelib", "platlib")
-)
 
 
 class Boxed:
@@ -57,4 +55,13 @@ def _is_local(name: str, module: ModuleType | None) -> bool:
     file = getattr(module, "__file__", None)
     if name.partition(".")[0] == PACKAGE or not file or name != getattr(module, "__name__", None):
         return False
-    return not str(Path(file).resolve()).startswith(INSTALLED)
+    return not str(Path(file).resolve()).startswith(_installed())
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """The folders of installed packages: Python's own, and each of the path that a wheel was
+    installed into, such as the user's, those of a ``.pth`` file, or of ``pip install --target``."""
+    own = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    others = [folder for folder in sys.path if any(Path(folder).glob("*.dist-info"))]
+    return tuple(f"{Path(folder).resolve()}/" for folder in dict.fromkeys([*own, *others]))

@@ -8,8 +8,9 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from threading import Thread
 
 from vdla.farm.work import FarmError
 
@@ -103,6 +104,7 @@ def _life(join: Join) -> Iterator[Message]:
 def _work(join: Join, pipe: Connection) -> None:
     """The process's life: it joins the farm, and says how that ended."""
     os.setpgid(0, 0)  # Ctrl-C is for its parent, which ends the group
+    Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
@@ -116,6 +118,15 @@ def _work(join: Join, pipe: Connection) -> None:
         ending = GONE, str(error)
     with suppress(OSError):  # the parent is gone
         pipe.send(ending)
+
+
+def _end_with_parent() -> None:
+    """Ends this process, and all that it started, when its parent has ended: killed, it ends none.
+    What the process does meanwhile doesn't matter, be it that it still waits to join the farm."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.killpg(0, signal.SIGKILL)
 
 
 def _stop(process: BaseProcess) -> None:

@@ -357,6 +357,8 @@ def test_nothing_is_left_of_a_worker_whose_parent_is_killed():
         while time.monotonic() < end and any(map(is_running, pids)):
             time.sleep(0.1)
         assert not any(map(is_running, pids))
+        while time.monotonic() < end and farm.client.status().workers:
+            time.sleep(0.1)  # the scheduler hears of it a little later
         assert farm.client.status().workers == ()
 
 

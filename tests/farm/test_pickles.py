@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -52,3 +53,23 @@ def test_what_every_machine_has_travels_by_name():
 
 def test_a_boxed_functions_value_is_bytes():
     assert pickle.loads(Boxed(len)("abc")) == 3
+
+
+def test_a_package_in_a_further_folder_of_the_path_travels_by_name(tmp_path):
+    """As the dependencies of an installation with a .pth file, or --system-site-packages, are."""
+    (tmp_path / "elsewhere.py").write_text("def twice(number):\n    return 2 * number\n")
+    script = (
+        "import elsewhere; from vdla.farm.pickles import dumps; print(len(dumps(elsewhere.twice)))"
+    )
+
+    def size():
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, cwd="/",
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    assert size() > 100  # whole: no package was installed there
+    (tmp_path / "elsewhere-1.0.dist-info").mkdir()
+    assert size() < 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -95,3 +96,27 @@ def is_running(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_process_that_has_not_joined_ends_with_its_parent(tmp_path):
+    """It waits for a scheduler, say, when its parent is killed."""
+
+    def join(joined):
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        time.sleep(60)
+
+    parent = multiprocessing.get_context("fork").Process(target=supervise, args=(join, print))
+    parent.start()
+    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    parent.kill()
+    parent.join()
+    until(lambda: not is_running(pid))
+
+
+def until(holds):
+    """What ``holds`` gives once that is true; it fails after ten seconds."""
+    end = time.monotonic() + 10
+    while not (result := holds()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return result
