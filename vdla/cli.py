@@ -1,8 +1,8 @@
 """The ``vdla`` command. Results go to stdout, progress and remarks to stderr.
 
-Exit codes: 0 done, 1 the thing checked does not hold, 2 the input is wrong. Wrong input gets one
-line that says what was expected, what was found, and where. What a command needs is imported when
-it runs, so that help and listings come at once.
+Exit codes are those of ``vdla/endings.py``. Wrong input gets one line that says what was expected,
+what was found, and where. What a command needs is imported when it runs, so that help and listings
+come at once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vdla import endings
 from vdla.arguments import (
     FARM_ADDRESS,
     ConfigName,
@@ -41,9 +42,6 @@ from vdla.options import (
 )
 from vdla.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
-from vdla.support.names import printable
-
-INTERRUPTED = 130  # the exit code after Ctrl-C
 
 app = typer.Typer(
     name="vdla",
@@ -405,44 +403,50 @@ def disasm(
 
 
 def main() -> None:
-    """Runs the command; wrong input ends in one line and exit code 2, Ctrl-C in one and 130."""
+    """Runs the command and ends the process, in one line where something is wrong."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Runs the command; its exit code, as ``vdla/endings.py`` says."""
+    if sys.stdout is None:
+        return endings.say("stdout: expected to be open, found it closed", endings.WRONG)
     try:
-        code = app(prog_name="vdla", standalone_mode=False)
+        code = int(app(prog_name="vdla", standalone_mode=False) or 0)
+        endings.flush_output()
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        return endings.interrupted()
     except typer.Abort as stop:  # typer makes one of an EOFError, too, which is a bug of ours
         if isinstance(stop.__cause__, EOFError):
             raise stop.__cause__ from None
-        code = INTERRUPTED
+        return endings.interrupted()
+    except SystemExit as end:  # rich's, where nobody reads its output on
+        if isinstance(end.__context__, BrokenPipeError):
+            return endings.of_file(end.__context__)
+        raise
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
-            sys.exit(_say_usage(error))
-        if isinstance(error, CheckError):
-            sys.exit(_say(error, 1))
-        if isinstance(error, UserError | OSError):
-            sys.exit(_say(error, 2))
+            return _say_usage(error)
+        if isinstance(error, CheckError | UserError):
+            return endings.say(
+                str(error), endings.FAILED if isinstance(error, CheckError) else endings.WRONG
+            )
+        if isinstance(error, OSError):
+            return endings.of_file(error)
+        if endings.is_out_of_memory(error):
+            return endings.out_of_memory(error)
         raise
-    if code == INTERRUPTED:
-        print("vdla: interrupted; what was written is whole", file=sys.stderr)
-    sys.exit(code or 0)
+    return endings.interrupted() if code == endings.INTERRUPTED else code
 
 
 def _say_usage(error: Any) -> int:
     """Without a message the help was asked for, and is printed already."""
-    message = printable(" ".join(error.format_message().split()).rstrip("."))
+    message = " ".join(error.format_message().split()).rstrip(".")
     if message:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "vdla"
-        print(f"vdla: {message}; see {command} --help", file=sys.stderr)
-    return 2
-
-
-def _say(error: Exception, code: int) -> int:
-    text = " ".join(str(error).split())
-    if isinstance(error, OSError) and error.filename:
-        text = f"{error.filename}: expected a file that can be used, found {error.strerror}"
-    print(f"vdla: {printable(text)}", file=sys.stderr)
-    return code
+        endings.say(f"{message}; see {command} --help", endings.WRONG)
+    return endings.WRONG
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
     peaks = {dtype: ready.threads * peak(dtype) for dtype in ("float32", "int8")}
     results = [ready.run(inputs) for _ in range(runs)]
     work: Mapping[str, int] = ready.module.metadata.get("work", {})
-    ops = {row["name"]: row["op"] for row in ready.module.metadata["placement"]}
+    ops = {row["name"]: row["op"] for row in ready.module.metadata.get("placement", [])}
     best = [min(r.steps[n].seconds for r in results) for n in range(len(results[0].steps))]
     timed = [s.cycles is None or ready.device.name not in SIMULATED for s in results[0].steps]
     total, steps = sum(s for s, counts in zip(best, timed, strict=True) if counts), []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from vdla.designs import Evaluate
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, family_of, number
 from vdla.isa.parameters import ConfigError
 from vdla.spelling import UsageError
+from vdla.support.json_text import read_json
 
 
 def evaluate(given: Sequence[str], options: Evaluate, stdin: bool, json: bool) -> None:
@@ -70,7 +70,7 @@ def _lines() -> Iterator[tuple[int, list[str]]]:
 
 def _object(text: str, line: int) -> list[str]:
     try:
-        value = jsonlib.loads(text)
+        value = read_json(text)
     except ValueError:
         value = None
     if not isinstance(value, Mapping) or not all(type(each) is int for each in value.values()):

@@ -63,7 +63,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         given = options.inputs
         batches = [random_inputs(module) if given is None else dict(given)]
     results = _run_all(ready, batches)
-    outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.results}
+    outputs = {name: _joined([r.outputs[name] for r in results]) for name in module.results}
     if files.output is not None:
         write_outputs(files.output, outputs)
     if options.waves:
@@ -141,6 +141,11 @@ def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[Ru
     return results
 
 
+def _joined(arrays: Sequence[Array]) -> Array:
+    """One output of some runs, along its first axis; of a single run as it is: it may have none."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
 def read_inputs(path: Path) -> dict[str, Array]:
     """The arrays of an .npz file.
 
@@ -184,7 +189,7 @@ def _report(
         }
         for name, array in outputs.items()
     }
-    placement = module.metadata["placement"]
+    placement = module.metadata.get("placement", [])
     if json:
         print_json(
             {
@@ -296,9 +301,9 @@ def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
     beside it."""
     accelerated = next((s for s in result.steps if s.device and s.device.trace is not None), None)
     if accelerated is not None and accelerated.device is not None:
-        stream = module.metadata["streams"][accelerated.name]
-        layers = [name for name, count in stream["layers"] for _ in range(count)]
-        write_trace(accelerated.device.trace, path, layers=layers, stages=stream["stages"])
+        trace = accelerated.device.trace
+        layers, stages = module.stream_names(accelerated.name, len(trace.instructions))
+        write_trace(trace, path, layers=layers, stages=stages)
         log.print(f"wrote {path}")
         if module.kernels is None:
             return

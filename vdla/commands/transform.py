@@ -52,7 +52,9 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
 
 
 def print_placement(module: Module) -> None:
-    """Where every operator runs, and why."""
+    """Where every operator runs, and why; nothing where the module doesn't say it."""
+    if not module.metadata:
+        return
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
     rows = [
         (p["name"], p["op"], p["device"], p["reason"], tiles.get(p["name"], ""))

@@ -1,0 +1,79 @@
+"""How the command ends: one line on stderr and an exit code, whatever happened.
+
+Codes: 0 done, 1 the thing checked does not hold, 2 the input is wrong or something is missing,
+130 interrupted (Ctrl-C), 141 nobody reads the output on (``vdla models | head -1``). Imports the
+standard library alone, so that it is there before what takes long to import.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import sys
+from contextlib import suppress
+
+from vdla.support.names import printable
+
+FAILED, WRONG, INTERRUPTED, UNREAD = 1, 2, 130, 141
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)  # a write's errors
+NO_MEMORY = ("Cannot allocate memory", "failed to map segment")  # of the dynamic linker
+
+
+def say(text: str, code: int) -> int:
+    """Prints a line, and gives the exit code; where stderr can't be written to, the code says it
+    all."""
+    with suppress(OSError):
+        print(f"vdla: {printable(' '.join(text.split()))}", file=sys.stderr)
+    return code
+
+
+def interrupted() -> int:
+    """The ending after Ctrl-C, or after OpenBLAS has raised its signal for want of memory."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    where = "" if limit == resource.RLIM_INFINITY else (
+        f"; or OpenBLAS has found no memory within the limit of {limit >> 20:,} MiB (ulimit -v)"
+    )  # fmt: skip
+    return say(f"interrupted; what was written is whole{where}", INTERRUPTED)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory: for an array, or for a library to be loaded into."""
+    loading = isinstance(error, ImportError) and any(each in str(error) for each in NO_MEMORY)
+    return isinstance(error, MemoryError) or loading
+
+
+def out_of_memory(error: BaseException) -> int:
+    """The ending for want of memory."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limited = limit != resource.RLIM_INFINITY
+    where = f" within the limit of {limit >> 20:,} MiB (ulimit -v)" if limited else ""
+    what = str(error).strip() or "an allocation that failed"
+    return say(f"expected enough memory{where}, found {what}", WRONG)
+
+
+def of_file(error: OSError) -> int:
+    """The ending for an error of a file or of stdout, which has no name."""
+    if isinstance(error, BrokenPipeError):
+        _forget_output()
+        return UNREAD
+    if error.filename:
+        return say(
+            f"{error.filename}: expected a file that can be used, found {error.strerror}", WRONG
+        )
+    if error.errno in FULL:
+        _forget_output()
+        return say(f"stdout: expected a place to write to, found {error.strerror}", WRONG)
+    return say(str(error), WRONG)
+
+
+def flush_output() -> None:
+    """Writes what is left for stdout. Raises OSError where that isn't possible."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _forget_output() -> None:
+    """Lets Python end without another try to write to stdout."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
