@@ -30,6 +30,7 @@ from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.gpu.codegen.emit import emit_kernel
 from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.targets.gpu.codegen.values import has_code, no_code
+from vdla.compiler.targets.llvm_passes import run_pipeline
 from vdla.compiler.tir.ir import Call, PrimFunc
 from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
 
@@ -84,8 +85,7 @@ def optimized(text: str, machine: Any, triple: str) -> Any:
     module.triple = triple
     module.data_layout = str(machine.target_data)
     module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
-    builder.getModulePassManager().run(module, builder)
+    run_pipeline(module, machine, llvm.create_pipeline_tuning_options(speed_level=3))
     return module
 
 

@@ -21,6 +21,8 @@ from typing import IO
 
 import llvmlite.binding as llvm
 
+from vdla.compiler.targets.llvm_passes import run_pipeline
+
 LENGTH_BYTES = 8
 MOST_WORKERS = 8
 
@@ -72,9 +74,7 @@ def optimized(text: str, settings: Settings, machine: llvm.TargetMachine) -> llv
     tuning.loop_vectorization = not settings.quick
     tuning.slp_vectorization = False  # it leads to wrong numbers on AVX2: decision 39
     tuning.loop_unrolling = False  # schedules and the emitter unroll what is worth it
-    builder = llvm.create_pass_builder(machine, tuning)
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    run_pipeline(module, machine, tuning)
     return module
 
 
