@@ -25,6 +25,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.registers import Fault
 from vdla.isa.ring import engines, ring_of
+from vdla.sim import timing
 from vdla.sim.compiled import compile_once
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream
@@ -143,6 +144,7 @@ def warm_up(config: Config) -> None:
     """Compiles the loops that run programs of a config, or fetches them from the cache, before
     anything is timed."""
     _warm_up(options_of(config))
+    timing.warm_up(config)
 
 
 @cache

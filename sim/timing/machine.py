@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from vdla.isa.config import PAGE_BYTES
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.identity import Identity, Option, options_of, probe, with_titles
 from vdla.isa.instructions import Finish
 from vdla.isa.memory import PROBED_BANKS, Memory
@@ -69,7 +69,7 @@ class Clock:
         identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
-        _compile(options_of(stream.config), stream.config.memory.banks is not None)
+        warm_up(stream.config)
         self.state, tables = reset(stream, dram)
         self.state.settings.stepped = stepped
         if until is not None:
@@ -84,6 +84,12 @@ class Clock:
         if self.fault:  # nothing of its cycle counts
             for events in (self.start, self.finish):
                 events[events == self.cycles - 1] = -1
+
+
+def warm_up(config: Config) -> None:
+    """Compiles the loop that counts the cycles of programs of a config and its kind of memory, or
+    fetches it from the cache."""
+    _compile(options_of(config), config.memory.banks is not None)
 
 
 @cache

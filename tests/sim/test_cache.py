@@ -18,6 +18,7 @@ from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
 from vdla.sim.compiled import CACHE_DIR, compile_once, jit
 from vdla.sim.machine import warm_up
+from vdla.sim.timing import machine
 from vdla.support.progress import heard_by, report
 
 USE = """
@@ -34,6 +35,16 @@ def test_without_numba_loops_run_as_python():
     """As whoever looks for a fault in them, or measures what tests notice, has them run."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     subprocess.run([sys.executable, "-c", USE], env=environment, check=True, timeout=120)
+
+
+@pytest.mark.parametrize(("name", "has_banks"), [("tiny", False), ("ulx3s", True)])
+def test_nothing_is_left_to_compile_after_warming_up(monkeypatch, name, has_banks):
+    """The first image that is timed would have it otherwise: the loop of a memory with banks is
+    another one."""
+    asked = []
+    monkeypatch.setattr(machine, "_compile", lambda options, banks: asked.append(banks))
+    warm_up(load_config(name))
+    assert asked[-1] is has_banks
 
 
 def test_what_is_compiled_waits_for_no_lock():
