@@ -119,7 +119,7 @@ def import_model(
     _check(model, where)
     importer = Importer(where, model, strict)
     importer.read_constants(model.graph)
-    importer.read_inputs(model.graph, shapes)
+    importer.read_inputs(model, shapes)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
     return importer.finish(model.graph)
@@ -158,10 +158,10 @@ class Importer(Draft):
                 where = f"{self.where}: initializer {tensor.name}"
                 raise ModelError(where, "its declared elements", first_line(error)) from None
 
-    def read_inputs(self, graph: onnx.GraphProto, shapes: Shapes | None) -> None:
+    def read_inputs(self, model: onnx.ModelProto, shapes: Shapes | None) -> None:
         """The inputs and their static shapes."""
-        static = static_shapes(graph, self.where, shapes)
-        for value in input_values(graph):
+        static = static_shapes(model, self.where, shapes)
+        for value in input_values(model.graph):
             where = f"{self.where}: input {value.name}"
             if not value.type.HasField("tensor_type"):
                 kind = str(value.type.WhichOneof("value")).removesuffix("_type")

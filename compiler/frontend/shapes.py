@@ -2,19 +2,24 @@
 
 A file may leave sizes open: a symbolic dimension has a name ("batch"), an unknown one has none.
 ``shapes`` gives sizes by name: of an input, all of its sizes; of a symbolic dimension, its one.
+A file that vdla quantized notes the shapes that were given then: they hold for sizes that the file
+leaves open and nobody gives.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import onnx
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import Array
+from vdla.support.json_text import read_json
 
 Shapes = Mapping[str, int | Sequence[int]]
 Open = tuple[int | str | None, ...]
+NOTE = "vdla.shapes"  # the key of a model's metadata under which shapes of inputs are noted
 
 
 def input_values(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -50,15 +55,48 @@ def known_shapes(graph: onnx.GraphProto, where: str, shapes: Shapes | None) -> d
 
 
 def static_shapes(
-    graph: onnx.GraphProto, where: str, shapes: Shapes | None
+    model: onnx.ModelProto, where: str, shapes: Shapes | None
 ) -> dict[str, tuple[int, ...]]:
-    """Shapes of a graph's inputs, as :func:`known_shapes` gives them, with every size known.
+    """Shapes of a model's inputs, as :func:`known_shapes` gives them, with every size known.
 
     Raises:
-        ModelError: a size is open and not given; says how to give it.
+        ModelError: a size is open, not given and not noted; says how to give it.
     """
-    known = known_shapes(graph, where, shapes)
-    return {name: _closed(name, shape, f"{where}: input {name}") for name, shape in known.items()}
+    known, noted = known_shapes(model.graph, where, shapes), _noted(model)
+    return {
+        name: _closed(name, _with_noted(shape, noted.get(name)), f"{where}: input {name}")
+        for name, shape in known.items()
+    }
+
+
+def note_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Notes shapes of inputs in a model, whose sizes stay open."""
+    kept = [entry for entry in model.metadata_props if entry.key != NOTE]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    text = json.dumps({name: list(shape) for name, shape in shapes.items()})
+    model.metadata_props.add(key=NOTE, value=text)
+
+
+def _noted(model: onnx.ModelProto) -> dict[str, object]:
+    """What a model notes of its inputs; nothing where it isn't to be read."""
+    text = next((entry.value for entry in model.metadata_props if entry.key == NOTE), "{}")
+    try:
+        noted = read_json(text)
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _with_noted(shape: Open, noted: object) -> Open:
+    """A shape whose open sizes are those noted, where what is noted is a shape of its length."""
+    if not isinstance(noted, list) or len(noted) != len(shape):
+        return shape
+    sizes = (size if type(size) is int and size > 0 else None for size in noted)
+    return tuple(
+        size if isinstance(size, int) or other is None else other
+        for size, other in zip(shape, sizes, strict=True)
+    )
 
 
 def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:

@@ -22,6 +22,7 @@ from vdla.compiler.frontend.shapes import (
     Shapes,
     input_values,
     known_shapes,
+    note_shapes,
     static_shapes,
 )
 from vdla.compiler.frontend.sizes import check_size
@@ -50,7 +51,9 @@ def quantize(
 
     Weights become int8 with one scale per output channel, activations int8 with a zero point;
     batch normalizations are folded into their convolutions first. Sizes that the model leaves open
-    stay open. A model of an opset before 13 is converted to it: scales per channel need it.
+    stay open; those in ``shapes`` are noted in the new file, so that nobody need give them again,
+    and anybody may give others. A model of an opset before 13 is converted to it: scales per
+    channel need it.
 
     Args:
         source: a float ONNX model.
@@ -66,7 +69,7 @@ def quantize(
     model = _load(Path(source))
     _check_floats(model, str(source))
     if calibration is None:
-        inputs = static_shapes(model.graph, str(source), shapes)
+        inputs = static_shapes(model, str(source), shapes)
         for name, shape in inputs.items():
             check_size(f"{source}: input {name}", shape, "float32")
         rng = np.random.default_rng(0)
@@ -77,7 +80,9 @@ def quantize(
     else:
         known = known_shapes(model.graph, str(source), shapes)
         samples = _read_samples(Path(calibration), known)
-    quantize_model(_modern(_open(model), str(source)), target, samples, where=str(source))
+        inputs = {name: samples[0][name].shape for name in known}
+    opened = _modern(_open(model), str(source))
+    quantize_model(opened, target, samples, noted=inputs if shapes else None, where=str(source))
 
 
 def quantize_model(
@@ -86,9 +91,11 @@ def quantize_model(
     samples: Sequence[Mapping[str, Array]],
     *,
     unsigned: bool = False,
+    noted: Mapping[str, Sequence[int]] | None = None,
     where: str = "",
 ) -> None:
     """Quantizes a model in memory with samples in memory; activations are int8, or uint8.
+    The new file notes the shapes ``noted`` of inputs, for sizes that it leaves open.
 
     Raises:
         ModelError: onnxruntime can't; opens with ``where``, or with the graph's name.
@@ -127,6 +134,10 @@ def quantize_model(
             if has_recurrent(model):
                 ranges = recurrent_ranges(onnx.load(str(folded)), samples)
                 onnx.save(quantize_recurrent(onnx.load(str(written)), ranges), str(written))
+            if noted:
+                done = onnx.load(str(written))
+                note_shapes(done, noted)
+                onnx.save(done, str(written))
         except Exception as error:  # onnxruntime has no common base class for its errors
             result = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
             place = where or model.graph.name

@@ -12,6 +12,7 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.integer_recurrent import DIRECTIONS, integer_layer
 from vdla.compiler.graph.ir import STRICT
 
+MOST_STEPS = 2048  # of a sequence: each is some twenty nodes, and 30 ms of compilation
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 FUNCTIONS = {
@@ -114,6 +115,7 @@ class Layer:
 @converts(*GATES)
 def _recurrent(view: OnnxNode) -> None:
     view.real_dtype()
+    _check_steps(view, view.shape(0)[1 if view.integer("layout", 0) else 0])
     make, mark = Maker(view), view.draft.mark()
     sides = integer_layer(view, make)
     if sides and not view.draft.strict:
@@ -146,6 +148,7 @@ def unroll(view: OnnxNode, op: str, layer_of: LayerOf) -> None:
     swapped = bool(view.integer("layout", 0))
     data = make.transpose(view.operand(0), (1, 0, 2)) if swapped else view.operand(0)
     steps, batch, _ = make.shape(data)
+    _check_steps(view, steps)
     _check_lengths(view, steps)
     sides = []
     for number, backwards in enumerate(ways):
@@ -160,6 +163,12 @@ def unroll(view: OnnxNode, op: str, layer_of: LayerOf) -> None:
             result[step] = state
         sides.append(([result[step] for step in range(steps)], state, cell))
     _results(view, make, sides, swapped)
+
+
+def _check_steps(view: OnnxNode, steps: int) -> None:
+    """Raises where a sequence has more steps than are worth nodes of their own."""
+    if steps > MOST_STEPS:
+        raise view.unsupported(f"at most {MOST_STEPS:,} steps, each compiled as nodes", steps)
 
 
 def _check_lengths(view: OnnxNode, steps: int) -> None:

@@ -21,6 +21,7 @@ from vdla.analysis.ort import (
 )
 from vdla.compiler.build import placed_graph
 from vdla.compiler.frontend import ModelError, import_onnx
+from vdla.compiler.frontend.shapes import NOTE
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
@@ -540,6 +541,35 @@ def test_quantize_guesses_no_size(tmp_path, size, found):
     )
     quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", shapes={"x": (2, 3, 8, 8)})
     assert import_onnx(tmp_path / "q.onnx", {"x": (5, 3, 8, 8)}).tensors["y"].shape == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "shapes"), [("N", {"N": 2}), ("N", {"x": (2, 3, 8, 8)}), (None, {"x": (2, 3, 8, 8)})]
+)
+def test_quantize_notes_sizes_that_are_given(tmp_path, size, shapes):
+    """The next command needs no --shape, and may have another one."""
+    onnx.save(small_model([size, 3, 8, 8]), str(tmp_path / "f.onnx"))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", shapes=shapes)
+    assert import_onnx(tmp_path / "q.onnx").tensors["y"].shape == (2, 5)
+    assert import_onnx(tmp_path / "q.onnx", {"x": (5, 3, 8, 8)}).tensors["y"].shape == (5, 5)
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", samples(tmp_path), shapes)
+    assert import_onnx(tmp_path / "q.onnx").tensors["y"].shape == (2, 5)
+
+
+def samples(folder):
+    """A calibration file of that model's input."""
+    np.savez(folder / "c.npz", x=np.random.default_rng(0).standard_normal((4, 3, 8, 8)))
+    return folder / "c.npz"
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", '{"x": 3}', '{"x": [2]}', '{"x": ["N", 3, 8, 8]}',
+                                  '{"x": [-1, 3, 8, 8]}', '{"x": [true, 3, 8, 8]}'])  # fmt: skip
+def test_notes_that_say_nothing_are_passed_over(tmp_path, note):
+    model = small_model(["N", 3, 8, 8])
+    model.metadata_props.add(key=NOTE, value=note)
+    onnx.save(model, str(tmp_path / "f.onnx"))
+    with pytest.raises(ModelError, match="expected a static shape, found 'N' in dimension 0"):
+        import_onnx(tmp_path / "f.onnx")
 
 
 def test_all_that_onnxruntime_says_is_told(tmp_path):
