@@ -265,9 +265,10 @@ def check(model: Module | str | Path, options: Run) -> Check:
             raise UsageError(f"--check: expected {expected}, found {name} of {dtype}")
     options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
     path, shapes = model_file(model), given_shapes(model, options)
-    if options.inputs is not None:
-        check_inputs(module, options.inputs)
-        inputs = [dict(options.inputs)]
+    if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
+        for each in given:
+            check_inputs(module, each)
+        inputs = [dict(each) for each in given]
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     compile_options, _ = _compile_options(options)

@@ -144,8 +144,8 @@ class Run(Placed):
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.
-    ``waves`` is an FST file that the RTL writes; ``samples`` random inputs are what ``check``
-    compares. ``report`` is told what takes long.
+    ``waves`` is an FST file that the RTL writes. ``check`` compares ``samples`` random inputs, or
+    those in ``batches``. ``report`` is told what takes long.
     """
 
     inputs: Inputs | None = None
@@ -167,7 +167,8 @@ class Run(Placed):
     records: str | Path | TileRecords | FunctionRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
     samples: int = option(
-        8, "--samples", typed=int, only=[Only("check"), Only("input", given=False)], min=1,
+        8, "--samples", typed=int, min=1,
+        only=[Only("check"), Only("input", given=False), Only("images", given=False)],
         help="Random inputs that --check uses.",
     )  # fmt: skip
     threads: int | None = option(
@@ -184,6 +185,7 @@ class Run(Placed):
     placement: str = fields.placement()
     strict: bool = fields.strict()
     waves: Path | None = None
+    batches: Sequence[Inputs] = ()
     progress: Progress = quiet
     report: Report = silent
 
@@ -207,8 +209,10 @@ class RunFiles:
         help="Write a Perfetto timeline; or, from rtl to a .fst file, waves.",
     )
     images: int | None = option(
-        None, "--images", typed=int | None, only=(Only("input", given=False), *RUN_ALONE), min=1,
-        help="Of a bundled model's test images, so many; default: all, one on a virtual board.",
+        None, "--images", typed=int | None, min=1,
+        only=(Only("input", given=False), Only("profile", given=False)),
+        help="Of a bundled model's test images, so many; default: all; one on a virtual board, "
+        "none with --check.",
     )  # fmt: skip
     energy: str | None = fields.energy(ON_SIMULATOR, *RUN_ALONE)
 

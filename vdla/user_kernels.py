@@ -49,12 +49,26 @@ def kernel_function(
     made: object = kernel
     if isinstance(kernel, str):
         made = _called(kernel, _function(kernel), left)
+    made = _without_arrays(made)
     if isinstance(made, Tensor):
         made = create_schedule(made)
     if not isinstance(made, Schedule):
-        result = type(made).__name__
-        raise KernelError(f"{kernel}: expected a tensor or a schedule of te, found {result}")
+        raise KernelError(
+            f"{kernel}: expected a tensor or a schedule of te, alone or with its arrays, as "
+            f"(schedule, [A, B, C]), found {type(made).__name__}"
+        )
     return KernelFunction.of(with_sizes(made, left)[0], processor)
+
+
+def _without_arrays(made: object) -> object:
+    """The schedule or tensor out of what a kernel's function may return with it: its arrays, as
+    ``vdla.build`` takes them, the result the last one of a list of tensors."""
+    match made:
+        case (Schedule() | Tensor() as kernel, list() | tuple()):
+            return kernel
+        case [*arrays, Tensor() as result] if all(isinstance(each, Tensor) for each in arrays):
+            return result
+    return made
 
 
 def with_records(schedule: Schedule, choice: Tuned) -> Schedule:

@@ -73,6 +73,18 @@ def test_some_test_images(vdla):
     )
 
 
+def test_a_check_on_test_images(vdla):
+    done = vdla("run", "digits", "-c", "tiny", "--check", "--images", 2, "--json")
+    assert done.json["holds"]
+    assert len(done.json["whole"]) == 2
+    assert vdla("run", "digits", "--check", "--images", 2, "--samples", 3).err == (
+        "vdla: --samples: expected no --images, found both\n"
+    )
+    assert vdla("run", "resnet18", "--check", "--images", 2).err == (
+        "vdla: --images: expected a bundled model with test images, as digits, found resnet18\n"
+    )
+
+
 def test_a_virtual_board_takes_one_test_image():
     """Where each takes seconds; others take all."""
     virtual = Run(device="board", board="ulx3s", virtual=True)

@@ -26,6 +26,15 @@ def scheduled():
     s["c"].split("c.y", factor=4)
     return s
 
+def with_arrays():
+    a, b = (te.placeholder((24, 24), "float32", name) for name in "ab")
+    r = te.reduce_axis((0, 24), "r")
+    c = te.compute((24, 24), lambda y, x: te.sum(a[y, r] * b[r, x], axis=r), "c")
+    return te.create_schedule(c.op), [a, b, c]
+
+def arrays():
+    return list(with_arrays()[1])
+
 def number():
     return 3
 
@@ -139,13 +148,23 @@ def test_products_of_bytes_use_the_processors_instruction(tmp_path):
     np.testing.assert_array_equal(z, start + np.einsum("ikw,kjw->ij", x.astype(int), y.astype(int)))
 
 
+@pytest.mark.parametrize("name", ["with_arrays", "arrays"])
+def test_what_a_kernels_function_may_return_with_its_arrays(vdla, file, name):
+    """As build takes them; or tensors, the result last."""
+    done = vdla("tune", f"own.py:{name}", "--target", "cpu", "--strategy", "sketch", "--searcher",
+                "random", "--trials", 1, "--log", "log")  # fmt: skip
+    assert done.code == 0, done
+    assert len(load(file.parent / "log", FunctionRecord)) >= 1
+
+
 @pytest.mark.parametrize(
     ("name", "more", "told"),
     [
         ("no.py:f", (), "no.py:f: expected the Python file no.py, found none"),
-        ("own.py:conv", (), "own.py: expected a function conv, found matmul, scheduled, number, "
-         "broken, unknown, two"),
-        ("own.py:number", (), "own.py:number: expected a tensor or a schedule of te, found int"),
+        ("own.py:conv", (), "own.py: expected a function conv, found matmul, scheduled, "
+         "with_arrays, arrays, number, broken, unknown, two"),
+        ("own.py:number", (), "own.py:number: expected a tensor or a schedule of te, alone or with "
+                              "its arrays, as (schedule, [A, B, C]), found int"),
         ("own.py:broken", (), "own.py:broken: expected a kernel, found ZeroDivisionError: integer "
          "division or modulo by zero"),
         ("own.py:matmul", (), "own.py:matmul: expected --shape n=N, found none"),

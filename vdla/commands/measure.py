@@ -28,9 +28,11 @@ from vdla.commands.output import (
 )
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
+from vdla.compiler.frontend.onnx import load as load_onnx
+from vdla.compiler.frontend.shapes import input_values
 from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
-from vdla.lookup import energy_table, random_inputs
+from vdla.lookup import energy_table, model_file, random_inputs
 from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
@@ -358,8 +360,12 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
 
 def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
+    options = _told(options, files)
+    if files.images and (split := _test_images(model, options, files)):
+        (value,) = input_values(load_onnx(model_file(model)).graph)
+        options = replace(options, batches=[{value.name: image[None]} for image in split.images])
     with progress() as update:
-        result = api.check(model, replace(_told(options, files), progress=update))
+        result = api.check(model, replace(options, progress=update))
     layers, agreement = result.layers, result.whole
     if json:
         print_json(
