@@ -142,4 +142,5 @@ class MemoryWrites:
             # The byte less the zero point.
             self.m.d.comb += value.eq(~subtract_selected(zero, byte))
             widened.append(value)
-        return Mux(is_data & (tile.memory == Mem.ACC), taken, Cat(widened))
+        whole = taken[-8 * self.config.acc_entry :]
+        return Mux(is_data & (tile.memory == Mem.ACC), whole, Cat(widened))

@@ -24,7 +24,14 @@ ROWS = load_config(
     ["block_in=8", "wgt_bytes=4096", "inp_bytes=512", "window_taps=2", "window_rows=2",
      "forwarding=1"],
 )  # fmt: skip
+# An entry of INP is longer than one of ACC: LOAD holds more beats than a vector of ACC has.
+LONG_ENTRIES = load_config("tiny", ["block_in=32", "forwarding=1"])
 SHAPES = {
+    # sixteen vectors of ACC8 in an entry of INP, and four of ACC
+    "sixteen times as many inputs as outputs": (
+        "block_in=64", "wgt_bytes=8192", "window_taps=16", "window_rows=2", "forwarding=1",
+        "table_bytes=1024", "reciprocal_units=4",
+    ),
     # a vector of STORE fills four entries of INP, and several pairs of outputs see the same lanes
     "more outputs than inputs": (
         "block_in=4", "block_out=16", "wgt_bytes=8192", "acc_bytes=8192", "window_taps=2",
@@ -61,6 +68,11 @@ def assert_equal(config, programs, coverage=None):
 @pytest.mark.parametrize("config", [SMALL, ROWS], ids=["one row", "two rows"])
 def test_forwarding_and_the_window(config):
     assert_equal(config, 100)
+
+
+def test_entries_of_inp_longer_than_those_of_acc():
+    """A LOAD of ACC wrote the beats before its own."""
+    assert_equal(LONG_ENTRIES, 40)
 
 
 @pytest.mark.long
