@@ -17,6 +17,7 @@ from vdla.sim.nest import (
     EXTENT_2,
     SRC,
     UOP_BEGIN,
+    is_empty,
     leads_beyond,
     window_pitch,
 )
@@ -38,6 +39,8 @@ def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: In
     Raises:
         IndexError: its micro-ops lead beyond a memory.
     """
+    if is_empty(row):
+        return
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_INIT]
     pitch = window_pitch(row)

@@ -20,8 +20,16 @@ def window_pitch(row: Rows) -> int:
 
 
 @inline
+def is_empty(row: Rows) -> bool:
+    """Whether a nest runs no micro-op, so that nothing reads its other fields."""
+    loops = min(row[EXTENT_0], row[EXTENT_1], row[EXTENT_2])
+    return bool(min(loops, row[COUNT]) == 0)
+
+
+@inline
 def leads_beyond(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
-    """Whether a base, its three loops and the micro-ops' ``field`` lead beyond a memory.
+    """Whether a base, its three loops and the micro-ops' ``field`` lead beyond a memory, in a nest
+    that isn't empty.
 
     ``field`` is 0 for a bias: micro-ops give it no index, and those that aren't first don't read
     it. Timing has faulted a program that goes there. What remains is one whose micro-ops are loaded
@@ -31,8 +39,6 @@ def leads_beyond(row: Rows, base: int, uops: Rows, field: int, entries: int) -> 
         return True
     steps = row[base]
     for loop in range(3):
-        if row[EXTENT_0 + loop] == 0:
-            return False
         steps += (row[EXTENT_0 + loop] - 1) * row[base + 1 + loop]
     for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
         counts = field > 0 or uops[u, 0] != 0

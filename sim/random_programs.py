@@ -245,6 +245,7 @@ class _Generator:
             reads |= src << uop.src | wgt << uop.wgt
             if uop.first and gemm.init == Init.BIAS:
                 reads |= bias
+        self._unread(gemm, "wgt", "bias")
         return gemm, reads | writes, writes
 
     def _second_row(self, gemm: Gemm, src: Places) -> Places:
@@ -289,6 +290,7 @@ class _Generator:
                 reads |= table
             if not alu.use_imm or op in ALWAYS_ACC_SRC:
                 reads |= src << uop.src
+        self._unread(alu)
         return alu, reads | writes, writes
 
     # Parts ------------------------------------------------------------------------------------
@@ -329,6 +331,16 @@ class _Generator:
         count = min(rng.choice((0, 1, 1, 2, 3, 5)), depth - begin)
         nest = {f"extent_{i}": min(n, self.config.depth("acc")) for i, n in enumerate(extents)}
         return {"uop_begin": begin, "uop_count": count, **nest}
+
+    def _unread(self, nest: Gemm | Alu, *bases: str) -> None:
+        """A nest that runs no micro-op has anything in its fields, but one count is 0."""
+        if nest.steps():
+            return
+        counts = ["uop_count", "extent_0", "extent_1", "extent_2"]
+        counts.remove(self.rng.choice([name for name in counts if getattr(nest, name) == 0]))
+        self._anything(nest, "uop_begin", *counts)
+        for base in ("dst", "src", *bases):
+            self._anything(nest, *(f"{base}_{part}" for part in ("base", 0, 1, 2)))
 
     def _steps(
         self, nest: Gemm | Alu, buffer: str, base: str, names: tuple[str, str, str]

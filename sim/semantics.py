@@ -33,7 +33,17 @@ from vdla.isa.instructions import (
 from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT, RECIPROCAL_BITS
 from vdla.sim.compiled import inline, jit
 from vdla.sim.gemm import multiply
-from vdla.sim.nest import COUNT, DST, EXTENT_0, EXTENT_1, EXTENT_2, SRC, UOP_BEGIN, leads_beyond
+from vdla.sim.nest import (
+    COUNT,
+    DST,
+    EXTENT_0,
+    EXTENT_1,
+    EXTENT_2,
+    SRC,
+    UOP_BEGIN,
+    is_empty,
+    leads_beyond,
+)
 from vdla.sim.stream import Bytes, Rows, column, decode_uops, uop_layout
 
 Int8 = NDArray[np.int8]
@@ -357,10 +367,8 @@ def _first_result(row: Rows) -> int:
 @inline
 def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
     """Whether a micro-op of a TABLE reads a table beyond the last; one that starts from y doesn't
-    read any, nor does a nest without iterations."""
+    read any."""
     if row[_A_OP] != _TABLE or _first_result(row) < results:
-        return False
-    if row[EXTENT_0] * row[EXTENT_0 + 1] * row[EXTENT_0 + 2] == 0:
         return False
     for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
         if uops[u, 0] == 0 or row[_A_INIT] == 0:
@@ -370,6 +378,8 @@ def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
 
 @jit
 def _alu(row: Rows, uops: Rows, acc: Int32, results: Int16) -> None:
+    if is_empty(row):
+        return
     lanes = acc.shape[1]
     op = row[_A_OP]
     immediate = row[_A_USE_IMM] != 0 and not (_FROM_ACC >> op) & 1

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, SERIAL, Alu, AluOp, Gemm, Init
 from vdla.sim.compiled import inline
+from vdla.sim.nest import is_empty
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import (
     BANK,
@@ -43,7 +44,6 @@ from vdla.sim.timing.nest import (
     iteration_base,
     micro_op,
     pass_empty,
-    steps,
 )
 from vdla.sim.timing.state import NEVER, NONE, RING, Machine, Pipeline, Tables
 
@@ -98,7 +98,7 @@ def issue(m: Machine, t: Tables, p: Pipeline) -> None:
     if row < 0:
         return
     p.f1.beyond = False
-    p.f1.null = steps(t, row) == 0
+    p.f1.null = is_empty(t.rows[row])
     if p.f1.null:
         p.f1.last = True
         pass_empty(p)

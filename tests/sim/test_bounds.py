@@ -6,6 +6,9 @@ others when the effects run; the simulator says so, and its own memory stays who
 
 from __future__ import annotations
 
+import time
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +17,9 @@ from hypothesis import strategies as st
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, AluOp, Finish, Gemm, Init, Load, Mem, Uop
 from vdla.isa.program import Program
+from vdla.sim import semantics
+from vdla.sim.checker import check
+from vdla.sim.gemm import multiply
 from vdla.sim.machine import SimulationError, simulate
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream, memory_image
@@ -81,6 +87,31 @@ def test_the_last_entry_is_the_last(instruction, base, field, depth, data):
 def test_what_is_not_read_may_lie_anywhere(instruction, uop):
     """An immediate's src, a bias that nothing starts from, a nest without iterations."""
     assert not leaves(instruction, **uop)
+
+
+@pytest.mark.parametrize("name", ["uop_count", "extent_0", "extent_1", "extent_2"])
+@pytest.mark.parametrize("each", [Gemm(init=Init.BIAS), Alu(alu_op=AluOp.TABLE, imm=255)])
+def test_an_empty_nest_reads_nothing(each, name):
+    """Its micro-ops, and all that they would lead to, may lie beyond the ends."""
+    most = {f"{base}_base": ACC - 1 for base in ("dst", "src", "bias")}
+    most = {key: value for key, value in most.items() if hasattr(each, key)}
+    counts = {"uop_count": 2, "extent_0": 3, "extent_1": 3, "extent_2": 3, "dst_0": 1}
+    nest = each.replace(uop_begin=UOP - 1, **{**most, **counts, name: 0})
+    program = [nest, Finish()]
+    assert simulate(TINY, program, np.zeros(4096, np.uint8), 2048).cycles > 0
+    assert check(TINY, program, np.zeros(4096, np.uint8), 2048) == []
+
+
+def test_a_nest_without_micro_ops_takes_no_time():
+    """However many iterations it has, as Python too: LLVM leaves some such loops out."""
+    nests = [Gemm(uop_count=0), Alu(uop_count=0)]
+    nests = [each.replace(extent_0=255, extent_1=255, extent_2=255) for each in nests]
+    gemm, alu = Stream.of(TINY, [*nests, Finish()]).rows[:2]
+    state, python = State(TINY, np.zeros(64, np.uint8)), attrgetter("py_func")
+    began = time.process_time()
+    python(multiply)(gemm, state.uop, state.inp, state.wgt, state.acc, None)
+    python(semantics._alu)(alu, state.uop, state.acc, state.tab.reshape(-1))
+    assert time.process_time() - began < 5
 
 
 def test_the_last_table_is_the_last():

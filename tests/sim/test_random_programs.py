@@ -323,6 +323,8 @@ class Plain:
             memory[store.dram_base + entry * size :][:size] = raw
 
     def nest(self, each):
+        if each.steps() == 0:
+            return
         for loops in np.ndindex(each.extents()):
             at = {
                 name: getattr(each, f"{name}_base")
