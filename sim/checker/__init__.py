@@ -34,6 +34,7 @@ from vdla.sim.checker.single import (
     check_fields,
     check_finish,
     check_flags,
+    check_opcodes,
     check_tensors,
 )
 from vdla.sim.checker.words import describe, describe_tokens
@@ -65,7 +66,7 @@ def check(
     Raises:
         ValueError: the program loads micro-ops, but no ``dram`` is given.
     """
-    if result := check_finish(instructions):
+    if result := check_finish(instructions) or check_opcodes(config, instructions):
         return result
     _warm_up()
     return _check(config, instructions, dram, base, tensors)

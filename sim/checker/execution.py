@@ -65,7 +65,7 @@ from vdla.sim.checker.tables import (
 )
 from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
 from vdla.sim.compiled import inline, jit, shared
-from vdla.sim.nest import window_pitch
+from vdla.sim.nest import is_empty, window_pitch
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column, decode_uops
 
@@ -206,8 +206,8 @@ def _store(t: Tables, index: int, number: int) -> None:
 def _nest_fits(t: Tables, index: int) -> bool:
     """Whether a GEMM or ALU stays within its memories; reports where it doesn't."""
     row = t.rows[index]
-    if row[_C_E0] * row[_C_E1] * row[_C_E2] * row[_C_COUNT] == 0:
-        return False  # nothing to access
+    if is_empty(row):
+        return False
     end = row[_C_UOP] + row[_C_COUNT]
     if end > t.uops.shape[0]:
         _report(t.findings, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
@@ -216,7 +216,7 @@ def _nest_fits(t: Tables, index: int) -> bool:
     if row[0] == _GEMM_OP:
         fits &= _index_fits(t, index, _C_SRC, 2, INP, window_pitch(row))
         fits &= _index_fits(t, index, _G_WGT, 3, WGT, 0)
-        if row[_G_INIT] == _BIAS:
+        if row[_G_INIT] == _BIAS and _any_first(t, row):
             fits &= _index_fits(t, index, _G_BIAS, -1, ACC, 0)
         return fits
     if _reads_src(row):
@@ -226,6 +226,15 @@ def _nest_fits(t: Tables, index: int) -> bool:
         _report(t.findings, INDEX_RANGE, index, 0, 0, TAB, end - 1, READ, READ)
         fits = False
     return fits
+
+
+@inline
+def _any_first(t: Tables, row: Rows) -> bool:
+    """Whether a micro-op of a nest is marked first, and starts from a bias if the nest has one."""
+    result = False
+    for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
+        result |= t.uops[u, 0] != 0
+    return result
 
 
 @inline
@@ -306,11 +315,8 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
 @inline
 def _read_bias(t: Tables, index: int, engine: int, number: int, entry: int) -> None:
     """One iteration's bias, which every micro-op marked first starts from."""
-    row = t.rows[index]
-    for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
-        if t.uops[u, 0]:
-            _touch(t, index, engine, number, ACC, entry, READ)
-            return
+    if _any_first(t, t.rows[index]):
+        _touch(t, index, engine, number, ACC, entry, READ)
 
 
 @inline

@@ -7,10 +7,10 @@ import pytest
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Finish, Gemm, Load, Mem, Uop
+from vdla.isa.instructions import Finish, Gemm, Load, Mem, Uop, instruction_bytes
 from vdla.isa.program import Program
 from vdla.sim.checker import check
-from vdla.sim.stream import memory_image
+from vdla.sim.stream import Stream, memory_image
 
 TINY = load_config("tiny")
 ONE = "x_size=1 y_size=1 z_size=1"
@@ -174,8 +174,9 @@ def test_leftover_tokens():
          "GEMM 0: expected indices of INP below 256, found 256; 0 is"),
         ("GEMM uop_count=1 extent_1=2 wgt_1=100 wgt_base=28", "range",
          "GEMM 0: expected indices of WGT below 128, found 128; 0 is"),
-        ("GEMM uop_count=1 extent_0=2 bias_0=100 bias_base=28 init=BIAS", "range",
-         "GEMM 0: expected indices of ACC below 128, found 128; 0 is"),
+        (f".uop 0x0 first\nLOAD memory=UOP push_next {ONE}\nGEMM pop_prev uop_count=1 extent_0=2 "
+         "bias_0=100 bias_base=28 init=BIAS", "range",
+         "GEMM 1: expected indices of ACC below 128, found 128; 1 is"),
         ("ALU uop_count=1 src_base=128", "range",
          "ALU 0: expected indices of ACC below 128, found 128; 0 is"),
         ("STORE memory=INP", "field", "STORE 0: expected 2 ≤ memory ≤ 3, found 0"),
@@ -258,6 +259,31 @@ def test_programs_without_their_finish():
         assert (found[0].kind, found[0].index) == ("finish", index)
     (found,) = check(TINY, assemble("FINISH push_next", TINY).instructions)
     assert found.text == "FINISH 0: expected no token flags, found some"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LOAD memory=WGT sram_base=255 y_size=1 pad_x0=1",
+        "GEMM uop_count=2 init=BIAS bias_base=127 extent_0=2 bias_0=1",
+    ],
+)
+def test_what_nothing_reads_or_writes_may_lie_anywhere(text):
+    """A tile without planes, and a bias that no micro-op starts from: the machine runs them."""
+    assert findings(text) == []
+
+
+def test_opcodes_that_no_instruction_has():
+    """The machine stops at the first; nothing behind it is looked at."""
+    known, size = GEMM + "\nFINISH", instruction_bytes(TINY)
+    raw = bytearray(Program(TINY, assemble(known, TINY).instructions).stream())
+    for opcode in (5, 6, 7):
+        raw[0] = raw[0] & ~7 | opcode
+        stream = Stream.of_bytes(TINY, bytes(raw[:size]) * 2 + bytes(raw[size:]))
+        found = check(TINY, stream.instructions, np.zeros(4096, np.uint8))
+        assert [(each.kind, each.index, each.text) for each in found] == [
+            ("field", at, f"UNKNOWN {at}: expected 0 ≤ opcode ≤ 4, found {opcode}") for at in (0, 1)
+        ]
 
 
 def test_micro_ops_need_their_image():
