@@ -114,7 +114,7 @@ class _Reporter(event.Listener):  # type: ignore[misc]  # numba has no types
 
 @contextmanager
 def _lock(path: Path, what: str) -> Iterator[None]:
-    """Held by the one process that compiles; a terminal is told why it waits."""
+    """Held by the one process that compiles; who waits says why."""
     with open(path, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,7 +130,8 @@ def _compiling(what: str) -> str:
 
 
 def _tell(text: str) -> None:
-    if not report(text, 0, 1) and sys.stderr.isatty():
+    """Says it to the listener, else on stderr: a log without a word looks as if nothing went on."""
+    if not report(text, 0, 1):
         print(f"vdla: {text}", file=sys.stderr, flush=True)
 
 

@@ -114,11 +114,31 @@ def test_a_listener_is_told_how_far_it_is(folder):
     assert not report("nobody listens now", 0, 1)
 
 
-def test_a_terminal_is_told_why_it_waits(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_stderr_says_what_takes_so_long(terminal, folder, monkeypatch, capsys):
+    """A terminal, and a log as well."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     compile_once("simulator", lambda: None)
     compile_once("simulator", lambda: None)
-    assert capsys.readouterr().err == ("vdla: compiling the simulator, once for this version\n")
+    assert capsys.readouterr().err == "vdla: compiling the simulator, once for this version\n"
+
+
+def test_stderr_says_what_a_process_waits_for(folder, capsys):
+    start, go_on = Event(), Event()
+    first = Thread(target=compile_once, args=("one", lambda: start.set() or go_on.wait(10)))
+    second = Thread(target=compile_once, args=("two", lambda: None))
+    first.start()
+    assert start.wait(10)
+    second.start()
+    second.join(0.2)
+    assert capsys.readouterr().err == (
+        "vdla: compiling the one, once for this version\n"
+        "vdla: waiting for another process that compiles; then the two is compiled\n"
+    )
+    go_on.set()
+    for thread in (first, second):
+        thread.join(10)
+    assert capsys.readouterr().err == "vdla: compiling the two, once for this version\n"
 
 
 # Damaged entries -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.isa.config import config_names, load_config
 from vdla.options import Run, RunFiles
 from vdla.runtime.plan import Accelerate
+from vdla.sim.machine import warm_up
 
 ROOT = Path(__file__).parents[2]
 
@@ -307,6 +308,7 @@ def test_configs_json_has_what_follows(vdla):
 
 
 def test_progress_is_for_terminals_alone(vdla, tmp_path):
+    warm_up(load_config("tiny"))
     assert vdla("compile", "digits", "-c", "tiny", "-o", tmp_path / "d.vdla", "--json").err == ""
     assert vdla("run", tmp_path / "d.vdla", "--json").err == ""
 
