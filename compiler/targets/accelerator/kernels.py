@@ -20,8 +20,10 @@ from vdla.compiler.targets.accelerator.lower import to_instructions, to_loops
 from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.isa.config import Config
+from vdla.isa.parameters import parameters
 
 DEPTH = 1 << 16  # entries of each buffer of the config that loops are made for
+MOST = {f.name: f.metadata["high"] for f in parameters(Config)}  # legal values of its parameters
 
 
 def kernel_of(
@@ -47,14 +49,15 @@ def _instructions(
 
 
 def _roomy(config: Config) -> Config:
-    """A config with deep buffers, for what doesn't depend on their depths."""
-    return replace(
-        config,
-        inp_bytes=DEPTH * config.inp_entry,
-        wgt_bytes=DEPTH * config.wgt_entry,
-        acc_bytes=DEPTH * config.acc_entry,
-        uop_bytes=DEPTH * config.port_bytes,
-    )
+    """A config with buffers of DEPTH entries, or as many as there can be, for what doesn't depend
+    on their depths."""
+    sizes = {
+        "inp_bytes": DEPTH * config.inp_entry,
+        "wgt_bytes": DEPTH * config.wgt_entry,
+        "acc_bytes": DEPTH * config.acc_entry,
+        "uop_bytes": DEPTH * config.port_bytes,
+    }
+    return replace(config, **{name: min(size, MOST[name]) for name, size in sizes.items()})
 
 
 @lru_cache(maxsize=1024)

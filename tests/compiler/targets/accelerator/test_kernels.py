@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vdla import api
 from vdla.compiler.targets.accelerator.kernels import kernel_of
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d
@@ -47,3 +50,17 @@ def test_a_kernel_is_made_once_for_configs_of_another_pace():
     tile = CONV.best(config, 2)
     slow = replace(config, clock_mhz=7, burst_beats=4, memory=Memory(latency=500))
     assert kernel_of(CONV, tile, config) is kernel_of(CONV, tile, slow)
+
+
+@pytest.mark.parametrize("blocks", [(132, 132), (256, 128), (256, 256)])
+def test_configs_of_more_than_16384_multipliers_compile(blocks):
+    """WGT can't hold DEPTH of their tiles; the network runs as it does on the host."""
+    sizes = ["port_bytes=4", "wgt_bytes=1048576", "acc_bytes=262144"]
+    each = [f"block_in={blocks[0]}", f"block_out={blocks[1]}"]
+    config = load_config("paper", [*each, *sizes])
+    module, host = api.compile("digits", config), api.compile("digits", config, device="cpu")
+    inputs = api.random_inputs(module)
+    wanted = api.run(host, inputs).outputs
+    for name, array in api.run(module, inputs).outputs.items():
+        np.testing.assert_array_equal(array, wanted[name])
+    assert sum(row["device"] == "vdla" for row in module.metadata["placement"]) >= 3
