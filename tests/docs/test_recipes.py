@@ -24,10 +24,10 @@ def to_follow(*quick: str):
     return pytest.mark.parametrize("recipe", marked)
 
 
-def diff_of(recipe: str) -> str:
-    """What following a recipe changes; an instruction's begins with the tutorial's diff."""
-    before = diffs(TUTORIAL) if recipe == "instruction" else ""
-    return "\n".join((before, diffs(RECIPES[recipe])))
+def diffs_of(recipe: str) -> list[str]:
+    """What following a recipe changes; an instruction's begins with the tutorial's diffs."""
+    before = diffs(TUTORIAL) if recipe == "instruction" else []
+    return [*before, *diffs(RECIPES[recipe])]
 
 
 def test_contributing_lists_all_of_them_and_is_short():
@@ -42,15 +42,18 @@ def test_contributing_lists_all_of_them_and_is_short():
 def followed(recipe: str, folder: Path) -> Path:
     """A copy of the sources, changed as a recipe says."""
     sources = copy_sources(folder)
-    done = apply(sources, diff_of(recipe))
+    done = apply(sources, diffs_of(recipe))
     assert done.returncode == 0, done.stderr
     return sources
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_diff_applies(recipe, tmp_path):
-    options = ("--check", "--reverse") if recipe in FOLLOWED else ("--check",)
-    done = apply(copy_sources(tmp_path), diff_of(recipe), *options)
+    """Each by itself, behind those before it."""
+    diffs, options = diffs_of(recipe), ()
+    if recipe in FOLLOWED:
+        diffs, options = diffs[::-1], ("--reverse",)
+    done = apply(copy_sources(tmp_path), diffs, *options)
     assert done.returncode == 0, f"{FOLDER}/{recipe}.md: make its diff again\n{done.stderr!r}"
 
 
@@ -75,7 +78,7 @@ def test_lockstep_reaches_all_of_an_engine_and_finds_faults_in_it(tmp_path):
 @to_follow(*RECIPES)
 def test_it_is_in_our_style(recipe, tmp_path):
     sources = followed(recipe, tmp_path)
-    files = changed(sources, diff_of(recipe))
+    files = changed(sources, diffs_of(recipe))
     for task in (("check",), ("format", "--check")):
         done = command(sources, "ruff", *task, "--no-cache", *files)
         assert done.returncode == 0, done.stdout

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,9 +16,9 @@ SKIPPED = shutil.ignore_patterns("__pycache__")
 LINKED = shutil.ignore_patterns("__pycache__", *ROOMS)  # a copy's own package has links to them
 
 
-def diffs(text: str) -> str:
-    """All diffs of a document, or of a part of it, as one."""
-    return "\n".join(re.findall(r"^```diff\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+def diffs(text: str) -> list[str]:
+    """The diffs of a document, or of a part of it, each as a reader copies it."""
+    return re.findall(r"^```diff\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def copy_sources(folder: Path) -> Path:
@@ -33,15 +34,22 @@ def copy_sources(folder: Path) -> Path:
     return folder
 
 
-def apply(folder: Path, diff: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-    """``git apply``, which knows nothing of the repository that the copy may lie in."""
-    return subprocess.run(
-        ["git", "apply", *options],
-        cwd=folder,
-        input=diff.encode(),
-        env={**os.environ, "GIT_DIR": os.devnull},
-        capture_output=True,
-    )
+def apply(folder: Path, diffs: Sequence[str], *options: str) -> subprocess.CompletedProcess[bytes]:
+    """``git apply`` of one diff after another, which knows nothing of the repository that the copy
+    may lie in; the first that doesn't apply, else all of them."""
+    command, said = ["git", "apply", *options], b""
+    for diff in diffs:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=diff.encode(),
+            env={**os.environ, "GIT_DIR": os.devnull},
+            capture_output=True,
+        )
+        if done.returncode:
+            return done
+        said += done.stderr
+    return subprocess.CompletedProcess(command, 0, b"", said)
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -55,7 +63,7 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def changed(folder: Path, diff: str, under: str = "") -> list[str]:
-    """The Python files, of those whose paths begin with ``under``, that a diff changes or adds."""
-    paths = re.findall(rf"^\+\+\+ b/({under}.*\.py)$", diff, re.M)
+def changed(folder: Path, diffs: Sequence[str], under: str = "") -> list[str]:
+    """The Python files, of those whose paths begin with ``under``, that diffs change or add."""
+    paths = re.findall(rf"^\+\+\+ b/({under}.*\.py)$", "\n".join(diffs), re.M)
     return [str(folder / path) for path in sorted(set(paths))]
