@@ -12,7 +12,7 @@ from vdla.analysis.case import Ending
 from vdla.analysis.cases import DIRECTED, random_case, recipes
 from vdla.analysis.lockstep import memory_models
 from vdla.analysis.machines import Machines, simulate
-from vdla.isa.config import load_config
+from vdla.isa.config import engine_options, load_config
 from vdla.runtime.rtl.build import verilog
 from vdla.runtime.rtl.verilate import verilate
 from vdla.sim.checker import check
@@ -35,6 +35,18 @@ def config_of(seed):
     rng = Random(seed)
     settings = random_settings(rng)
     return load_config("tiny", random_options(rng, settings) if seed % 2 else settings)
+
+
+def test_options_meet_blocks_of_every_ratio():
+    """Forwarding too, where an entry of INP is longer or shorter than one of ACC."""
+    drawn = {name: set() for name in ("forwarding", "window_taps", *engine_options())}
+    for seed in range(1, 2001, 2):
+        config = config_of(seed)
+        for name, ratios in drawn.items():
+            if getattr(config, name):
+                ratios.add(config.block_in / config.block_out)
+    for name, ratios in drawn.items():
+        assert {1 / 16, 1 / 8, 1 / 4, 1, 4, 8, 16} <= ratios, (name, ratios)
 
 
 @pytest.mark.parametrize("seed", range(10))

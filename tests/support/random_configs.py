@@ -11,6 +11,7 @@ from random import Random
 from vdla.isa.config import PAGE_BYTES, Config, engine_options, load_config
 from vdla.isa.parameters import ConfigError
 
+WIDEST = 256  # lanes of a vector, at most
 WIDE = 4096  # bytes of a weight tile: larger ones take long to simulate and to build
 
 
@@ -67,8 +68,9 @@ def _blocks(rng: Random, port: int) -> tuple[int, int]:
     """Blocks of whole beats, one of which divides the other; a power of two is no rule."""
     while True:
         low = port * rng.choice((1, 1, 1, 2, 3, 5, 7))
-        high = low * rng.choice((1, 1, 1, 2, 3, 4, 5))
-        if high <= 256 and low * high <= WIDE:
+        any_ratio = rng.randint(1, max(WIDEST // low, 1))
+        high = low * rng.choice((1, 1, 1, 2, 3, 4, 5, 8, 16, any_ratio))
+        if high <= WIDEST and low * high <= WIDE:
             return (low, high) if rng.random() < 0.5 else (high, low)
 
 
