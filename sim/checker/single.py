@@ -54,12 +54,12 @@ def check_opcodes(config: Config, instructions: Sequence[Instruction]) -> list[F
     for i, each in enumerate(instructions):
         expected = _one_of("opcode", known)
         if each.option and not each.exists(config):
-            expected, found = f"a config with {each.option}", config.name
+            expected, actual = f"a config with {each.option}", config.name
         elif each.op not in known:
-            found = str(each.op)
+            actual = str(each.op)
         else:
             continue
-        text = f"{each.mnemonic} {i}: expected {expected}, found {found}"
+        text = f"{each.mnemonic} {i}: expected {expected}, found {actual}"
         findings.append(Finding("field", i, text))
     return findings
 
