@@ -11,7 +11,7 @@ from vdla.analysis.machines import Machines
 from vdla.hw import window
 from vdla.hw.compute import combine, decide, issue
 from vdla.hw.core import memories
-from vdla.hw.load import write
+from vdla.hw.load import memory_ports, write
 from vdla.hw.store import reader, sender
 from vdla.isa.config import load_config
 
@@ -155,14 +155,22 @@ FAULTS_OF_ROWS = {
         "self._history(vector, goes_on if name == \"before\" else used, name)",
     ),
 }  # fmt: skip
-PLANTED = [(SMALL, name) for name in FAULTS] + [(ROWS, name) for name in FAULTS_OF_ROWS]
+FAULTS_OF_LONG_ENTRIES = {
+    "a vector of ACC is that of the beats before": (
+        memory_ports, "MemoryWrites", "_vector", "taken[-8 * self.config.acc_entry :]", "taken",
+    ),
+}  # fmt: skip
+EVERY_FAULT = {SMALL: FAULTS, ROWS: FAULTS_OF_ROWS, LONG_ENTRIES: FAULTS_OF_LONG_ENTRIES}
+PLANTED = [
+    (config, name, faults[name]) for config, faults in EVERY_FAULT.items() for name in faults
+]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("config", "name"), PLANTED, ids=[name for _, name in PLANTED])
-def test_planted_faults_are_found(config, name, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("config", "name", "fault"), PLANTED, ids=[name for _, name, _ in PLANTED])
+def test_planted_faults_are_found(config, name, fault, monkeypatch, tmp_path):
     """Each within 300 programs."""
-    plant((FAULTS | FAULTS_OF_ROWS)[name], monkeypatch, tmp_path)
+    plant(fault, monkeypatch, tmp_path)
     tallies = lockstep.lockstep(Machines(config), 300, 0, keep=0)
     found = next((t.programs for t in tallies if t.mismatches), None)
     assert found is not None
