@@ -9,7 +9,7 @@ import numpy as np
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.graph.plan import MemoryPlan, address_views, align, plan_memory
+from vdla.compiler.graph.plan import MemoryPlan, address_views, align, alignment, plan_memory
 from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
@@ -99,7 +99,7 @@ def link(network: Network, config: Config) -> LinkedNetwork:
     beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
     views = {**shared, **address_views(graph)}
     scratch = {name: operator.scratch for name, operator in network.operators.items()}
-    memory = plan_memory(graph, constants, views, beside, scratch)
+    memory = plan_memory(graph, constants, views, beside, scratch, alignment(config))
     linked, programs = _link(linkers, memory, config)
     end = max(map(_end, programs.values()), default=align(memory.total_bytes))
     return LinkedNetwork(network, steps, constants, memory, linked, programs, end)
@@ -205,12 +205,12 @@ def _link(
     linkers: Mapping[str, Linker], memory: MemoryPlan, config: Config
 ) -> tuple[dict[str, Linked], dict[str, Program]]:
     """The streams with their addresses; they lie one behind another, after all that they touch."""
-    linked, programs = {}, {}
-    start = align(memory.total_bytes)
+    linked, programs, to = {}, {}, alignment(config)
+    start = align(memory.total_bytes, to)
     for name, linker in linkers.items():
         addresses = _Addresses(memory, {UOPS: memory.constants[f"{name}{UOPS}"]})
         linked[name] = linker.link(addresses, start)
-        start = max(start, align(linked[name].end))
+        start = max(start, align(linked[name].end, to))
         programs[name] = Program(config, linked[name].instructions, start)
         start = _end(programs[name])
     return linked, programs
@@ -219,7 +219,7 @@ def _link(
 def _end(program: Program) -> int:
     """The first byte of DRAM behind a stream, aligned."""
     size = len(program.instructions) * instruction_bytes(program.config)
-    return align(program.base + size)
+    return align(program.base + size, alignment(program.config))
 
 
 class _Addresses(dict[str, int]):

@@ -12,9 +12,10 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.ops.views import View
+from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
-ALIGN = 64
+ALIGN = 64  # bytes of which addresses are multiples, at least
 SHARED_BYTES = 4096  # of constants that are looked for among those before them
 
 
@@ -43,6 +44,11 @@ class MemoryPlan:
 def align(value: int, to: int = ALIGN) -> int:
     """``value`` rounded up to a multiple of ``to``."""
     return ceil_div(value, to) * to
+
+
+def alignment(config: Config) -> int:
+    """Bytes of which addresses in a config's DRAM are multiples: no beat may begin between two."""
+    return max(ALIGN, config.port_bytes)
 
 
 def lifetimes(
@@ -87,6 +93,7 @@ def plan_memory(
     views: Mapping[str, View] = MappingProxyType({}),
     beside: Mapping[str, str] = MappingProxyType({}),
     scratch: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    to: int = ALIGN,
 ) -> MemoryPlan:
     """An address for every tensor.
 
@@ -99,6 +106,7 @@ def plan_memory(
         beside: nodes that run beside an earlier one, and which.
         scratch: the bytes of tensors that only a node's own code reads and writes, by the node's
             name and theirs.
+        to: bytes of which each address is a multiple.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -115,7 +123,7 @@ def plan_memory(
         fixed[name] = position
         if key is not None:
             shared[key] = position
-        position += align(max(array.nbytes, 1))
+        position += align(max(array.nbytes, 1), to)
     spans = lifetimes(graph, beside, scratch)
     places = {name: _resolved(name, views) for name in views}
     for name, (root, _) in places.items():
@@ -124,7 +132,7 @@ def plan_memory(
     own = {name: size for tensors in scratch.values() for name, size in tensors.items()}
     nbytes = {name: own[name] if name in own else graph.tensors[name].nbytes for name in spans}
     order = sorted(spans, key=lambda n: (-nbytes[n], spans[n], n))
-    sizes = [align(max(nbytes[name], 1)) for name in order]
+    sizes = [align(max(nbytes[name], 1), to) for name in order]
     starts = _first_gaps(sizes, [spans[name] for name in order])
     offsets = {name: position + start for name, start in zip(order, starts, strict=True)}
     offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
-from vdla.compiler.build import Options
+from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
@@ -22,6 +22,11 @@ from vdla.compiler.graph.window import Window
 from vdla.compiler.placement import Placement, report
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.target import place
+from vdla.isa.config import load_config
+from vdla.lookup import random_inputs
+from vdla.runtime import Executor
+from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.devices.sim import SimDevice
 
 PAPER = SimpleNamespace(block_in=16, block_out=16, channel_block=16)
 TINY = SimpleNamespace(block_in=4, block_out=4, channel_block=4)
@@ -217,6 +222,24 @@ def test_constants_have_their_own_region():
     assert plan.constant_bytes == 192
     assert plan.address("b") == 64
     assert min(plan.offsets.values()) == 192
+
+
+def test_addresses_lie_between_no_beats():
+    """Of a port wider than what all addresses are multiples of."""
+    m = QdqModel()
+    x = m.conv(m.input("x", (1, 3, 5, 5)), 9, 1)
+    m.output(m.max_pool(x, 2, 1))
+    blocks = ["block_in=128", "block_out=128", "port_bytes=128", "wgt_bytes=65536"]
+    config = load_config("paper", blocks)
+    module = compile_graph(import_model(m.model()), config, Options())
+    host = compile_graph(import_model(m.model()), config, Options(device="cpu"))
+    inputs = random_inputs(module)
+    (result,) = Executor(module, SimDevice(config)).run(inputs).outputs.values()
+    (wanted,) = Executor(host, CpuDevice()).run(inputs).outputs.values()
+    np.testing.assert_array_equal(result, wanted)
+    plan = plan_memory(network(), {"a": np.zeros(3, np.int8), "b": np.zeros(1, np.int8)}, to=128)
+    assert plan.constants == {"a": 0, "b": 128}
+    assert [name for name, address in plan.offsets.items() if address % 128] == []
 
 
 def test_what_a_node_has_for_itself_shares_the_arena():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.graph.plan import align
+from vdla.compiler.graph.plan import align, alignment
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.kernels import kernel_of
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
@@ -69,7 +69,7 @@ def standalone(
     for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in known.items())]:
         addresses[name] = end
         ends[name] = end + size
-        end = align(end + max(size, 1))
+        end = align(end + max(size, 1), alignment(linker.config))
     _check_size(linker.config, end, sizes)
     linked = linker.link(addresses, end, alone=alone)
     program = Program(linker.config, linked.instructions, end)
