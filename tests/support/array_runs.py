@@ -168,7 +168,10 @@ def _network_fault(runs: Runs, kind: str, config: Config, device: Any) -> str:
     except UserError as error:
         runs.refused[f"{kind}: {error}"] += 1
         return ""
-    outputs = Executor(module, device).run(inputs).outputs
+    try:
+        outputs = Executor(module, device).run(inputs).outputs
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
     runs.networks += 1
     runs.layers += sum(row["device"] == "vdla" for row in module.metadata["placement"])
     if isinstance(device, LockstepDevice) and device.tally.failed:
