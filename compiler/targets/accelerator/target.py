@@ -35,7 +35,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     unlike_blocks,
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.compiler.targets.accelerator.rewrites.addends import fold_addends
+from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import fuse_attention
@@ -108,9 +108,9 @@ class Accelerator(Target):
         if self.strict or no_reciprocals(self.config):
             return ()
         return (
+            Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),
-            Pass("fold_addends", fold_addends),
         )
 
     @property

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, Shape
 
+EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}  # the least and the greatest of each
+
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -31,6 +33,12 @@ class Neighbours:
         if not isinstance(maker, ops.Dequantize) or maker.axis is not None:
             return None
         return maker if self.graph.tensors[maker.data].dtype == "int8" else None
+
+    def end(self, node: Node) -> ops.Quantize | None:
+        """What quantizes a node's result with one scale, if nothing else reads it."""
+        users = self.uses[node.output]
+        end = users[0] if len(users) == 1 and node.output not in self.graph.outputs else None
+        return end if isinstance(end, ops.Quantize) and end.axis is None else None
 
     def early(self, node: ops.Quantize) -> bool:
         """Whether a node quantizes what no integers were before: an input, or a part of one."""

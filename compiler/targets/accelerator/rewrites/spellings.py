@@ -2,7 +2,8 @@
 
 Einsum         of two factors with one sum is a product of stacks of matrices
 Where          with a mask that is constant is the least and the greatest of two
-Add            of a constant that int8 has exactly, such as a mask, is a sum of integers
+Add            of a constant that int8 has exactly, such as a mask, is a sum of integers; so are
+               sums and products with a constant of each feature, within a step of the result
 Dequantize     of a product's constant factor with a scale for each matrix has one for all
 """
 
@@ -16,11 +17,11 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.graph.numbers import quantize
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+from vdla.compiler.targets.accelerator.rewrites.neighbours import EXTREMES, Neighbours
 
-MASK_AXES = 2  # a constant of fewer is an offset of each feature
-EXACT = 2.0**-8  # steps of a result that a constant may be off
-EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}
+FUNCTIONS = ("add", "sub", "mul")  # that have integers for a constant
+EXACT = 2.0**-8  # steps of a result that a constant may be off, such as a mask
+HALF = 0.5  # steps by which a constant of each feature may move a result, so that it is off by one
 
 
 def respell(graph: Graph) -> Graph:
@@ -49,8 +50,8 @@ class _Speller:
             return list(self.product(node)) or [node]
         if isinstance(node, ops.Where):
             return list(self.extremes(node)) or [node]
-        if isinstance(node, ops.Add):
-            return list(self.masked(node)) or [node]
+        if isinstance(node, ops.Add | ops.Binary):
+            return list(self.with_integers(node)) or [node]
         if isinstance(node, ops.Dequantize):
             return [self.with_one_scale(node)]
         return [node]
@@ -84,7 +85,7 @@ class _Speller:
     def extremes(self, node: ops.Where) -> Iterator[Node]:
         """The least and the greatest of two that a choice by a constant is; nothing where none of
         both is constant, or nothing quantizes the result."""
-        known, end = self.graph.constants, self.quantization(node.output)
+        known, end = self.graph.constants, self.around.end(node)
         if end is None or node.condition not in known:
             return
         mask, data, other = known[node.condition].astype(bool), node.a, node.b
@@ -121,33 +122,39 @@ class _Speller:
                 data = self.typed(f"{name}.again", self.graph.tensors[node.output])
                 yield _dequantize(data, bits, quant)
 
-    def masked(self, node: ops.Add) -> Iterator[Node]:
-        """A sum whose constant is made of integers; nothing where there are none for it, or where
-        a layer takes the constant in."""
+    def with_integers(self, node: ops.Add | ops.Binary) -> Iterator[Node]:
+        """A sum or a product whose constant is made of integers; nothing where int8 is too coarse
+        for it, or nothing quantizes the operands."""
         known = self.graph.constants
         data, name = (node.a, node.b) if node.b in known else (node.b, node.a)
-        end = self.quantization(node.output)
-        source = isinstance(self.around.makers.get(data), ops.Dequantize)
-        if end is None or not source or name not in known or known[name].ndim < MASK_AXES:
+        end, source = self.around.end(node), self.around.makers.get(data)
+        if end is None or not isinstance(source, ops.Dequantize) or name not in known:
             return
-        array = known[name].astype(np.float64)
+        array, function = known[name].astype(np.float64), getattr(node, "function", "add")
+        feature = array.size == array.shape[-1] if array.ndim else False
+        if function not in FUNCTIONS or array.size < 2 or (function != "add" and not feature):
+            return
         low, high = min(0.0, array.min()), max(0.0, array.max())
         step = np.array(max((high - low) / 255, 1e-30), np.float32)
         zero = np.rint(-128 - low / float(step))
         numbers = quantize(array.astype(np.float32), step, zero, "int8")
         error = np.abs((numbers - zero) * float(step) - array).max()
-        if error > EXACT * end.scale[0]:
+        if function == "mul":
+            error *= self.largest(source)
+        if not error <= (HALF if feature else EXACT) * end.scale[0]:
             return
-        bits = self.constant(f"{node.name}.addend", numbers)
-        real = self.typed(f"{node.name}.addend.real", TensorType(array.shape, "float32"))
+        bits = self.constant(f"{node.name}.constant", numbers)
+        real = self.typed(f"{node.name}.constant.real", TensorType(array.shape, "float32"))
         yield _dequantize(real, bits, ((float(step),), (int(zero),)))
         yield node.renamed({name: real})
 
-    def quantization(self, name: str) -> ops.Quantize | None:
-        """What quantizes a tensor with one scale, if nothing else reads it."""
-        users = self.around.uses[name]
-        end = users[0] if len(users) == 1 else None
-        return end if isinstance(end, ops.Quantize) and end.axis is None else None
+    def largest(self, node: ops.Dequantize) -> float:
+        """The largest number that a node can give; infinity where its integers are others."""
+        ends = EXTREMES.get(self.graph.tensors[node.data].dtype, ())
+        sizes = (
+            abs(n - z) * s for n in ends for z, s in zip(node.zero_point, node.scale, strict=True)
+        )
+        return max(sizes, default=float("inf"))
 
     def with_one_scale(self, node: ops.Dequantize) -> ops.Dequantize:
         """A product's constant factor at the largest of its matrices' scales."""
@@ -158,13 +165,20 @@ class _Speller:
         )
         if array is None or axis is None or axis >= array.ndim - 2 or any(node.zero_point):
             return node
-        if not all(isinstance(user, ops.MatMul) for user in users) or array.dtype != np.int8:
+        if array.dtype != np.int8 or not all(self.in_integers(user, node) for user in users):
             return node
         scale = max(node.scale)
         real = node.evaluate([array], self.graph.tensors[node.output])
         whole = quantize(real, np.array(scale, np.float32), np.array(0), "int8")
         data = self.constant(f"{node.data}.whole", whole)
         return replace(node, data=data, scale=(scale,), zero_point=(0,), axis=None)
+
+    def in_integers(self, user: Node, factor: ops.Dequantize) -> bool:
+        """Whether a node is a product of a factor and int8 that one scale quantizes."""
+        if not isinstance(user, ops.MatMul) or self.around.end(user) is None:
+            return False
+        other = user.b if user.a == factor.output else user.a
+        return isinstance(self.around.makers.get(other), ops.Dequantize)
 
     def tensor(self, name: str, like: str, axes: Iterable[int]) -> str:
         """A new tensor with the axes of another one in some order."""
