@@ -179,12 +179,11 @@ class _Sequences:
         if name not in self.forms or len(self.shape(name)) != len(ROWS.perm):
             return node
         image = self.image(name, ROWS)
-        rows = self.tensor(f"{image}.rows", self.shape(name), name)
+        rows = f"{image}.rows"
         vectors = QImageAsRows(name=rows, output=rows, data=image)
-        if not self.fits(vectors):
+        if rows not in self.graph.tensors and not self.add([vectors], name):
             self.forget(*before)
             return node
-        self.nodes.append(vectors)
         return replace(node, data=rows)
 
     def ends(self, node: ops.Dequantize) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 from qdq import QdqModel
 
-from vdla.compiler.build import Options, compile_graph, placed_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph, rewritten_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.ir import STRICT
@@ -156,3 +157,20 @@ def test_a_dense_layer_that_the_accelerator_refuses_stays():
     graph = optimize(import_model(m.model()))
     config = load_config("paper")
     assert kinds(sequences_as_images(graph, config)) == kinds(graph)
+
+
+def test_parts_of_a_sequence_share_its_rows():
+    """A Split in two was refused: both parts made the rows, under one name."""
+    shape, m = (1, 10, 16), QdqModel(5)
+    y = m.quantized(m.node("Relu", [m.input("x", shape, 0.05)], shape), 0.05, 0)
+    sizes = m.constant("sizes", np.array([2, 8]))
+    m.nodes.append(helper.make_node("Split", [y, sizes], ["few", "many"], axis=1, name="split"))
+    m.shapes |= {"few": (1, 2, 16), "many": (1, 8, 16)}
+    for name in ("few", "many"):
+        m.output(m.quantized(name, 0.05, 0))
+    graph = import_model(m.model())
+    made, _ = rewritten_graph(graph, load_config("paper-full"))
+    x = {"x": np.random.default_rng(1).normal(0, 2, shape).astype(np.float32)}
+    values, wanted = evaluate(made, x), evaluate(graph, x)
+    for name in graph.outputs:
+        np.testing.assert_array_equal(values[name], wanted[name])
