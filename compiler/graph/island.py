@@ -63,11 +63,12 @@ class Island(Protocol):
             GraphError: it is no constant, or not int8 per output channel.
         """
 
-    def bias(self, name: str | None, scale: Array) -> str:
-        """The int32 bias in units of ``scale``; zeros where there is none.
+    def bias(self, name: str | None, scale: Array, weight: str, zero_point: int) -> str:
+        """The int32 bias in units of ``scale``; zeros where there is none. With it, no sum of the
+        weights times any data, less their zero point, is beyond 32 bits.
 
         Raises:
-            GraphError: it is known only at run time.
+            GraphError: it is known only at run time, or sums don't fit.
         """
 
 

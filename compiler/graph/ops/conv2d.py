@@ -32,6 +32,7 @@ from vdla.compiler.graph.ops.products import (
 from vdla.compiler.graph.ops.table import LEAST, QTable, check_table
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
+from vdla.compiler.graph.sums import within
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -181,7 +182,7 @@ class QConv2d(QProducts, AnyConv2d):
 
     def accumulated(self, args: Sequence[Array]) -> Array:
         total = self.products(centered(args[0], self.in_zp), args[1].astype(np.float64))
-        return np.asarray(total.astype(np.int64) + args[2][:, None, None])
+        return within(total.astype(np.int64) + args[2][:, None, None])
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         words = pack_scales(self.scale)[:, None, None]

@@ -22,6 +22,7 @@ from vdla.compiler.graph.ops.products import (
     quantized_products,
     word_of,
 )
+from vdla.compiler.graph.sums import within
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -78,8 +79,7 @@ class QDense(QProducts, AnyDense):
 
     def accumulated(self, args: Sequence[Array]) -> Array:
         data = centered(args[0].reshape(len(args[0]), -1), self.in_zp)
-        acc: Array = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]
-        return acc
+        return within((data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2])
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         acc = self.accumulated(args)

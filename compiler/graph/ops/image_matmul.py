@@ -15,6 +15,7 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.products import centered
+from vdla.compiler.graph.sums import within
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -64,7 +65,7 @@ class QMatMul(IntegerNode):
 
     def _sums(self, args: Sequence[Array]) -> Array:
         a, b = centered(args[0][:, :, 0], self.a_zp), centered(args[1][:, :, 0], self.b_zp)
-        return np.asarray(np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis])
+        return within(np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis])
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = recipe.read(self.a), recipe.read(self.b)

@@ -119,7 +119,7 @@ def quantized_products(
         **island.names,
         "data": data,
         "weight": weight,
-        "bias": island.bias(bias, product),
+        "bias": island.bias(bias, product, weight, quant.zero_point),
         "in_zp": quant.zero_point,
         "out_zp": island.out.zero_point,
         "scale": scale,

@@ -17,7 +17,8 @@ from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Shape, Tensor
 from vdla.compiler.graph.island import Bounds, Names, Quantizable
 from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.graph.ops.take import repetition
-from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
+from vdla.compiler.graph.sums import Sums
+from vdla.isa.numbers import pack_scale
 
 NOT_QUANTIZED = "its result is not quantized to int8 with one scale"
 INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
@@ -276,25 +277,29 @@ class _Island:
             raise GraphError(f"expected weights as {list(shape)}, found {list(array.shape)}")
         return node, self.fuser.constant(f"{name}.integers", array.reshape(shape))
 
-    def bias(self, name: str | None, scale: np.ndarray) -> str:
-        """The int32 bias in units of ``scale``."""
-        node = self.fuser.makers.get(name or "")
+    def bias(self, name: str | None, scale: np.ndarray, weight: str, zero_point: int) -> str:
+        """The int32 bias in units of ``scale``, with which the sums fit in 32 bits."""
+        node, own = self.fuser.makers.get(name or ""), f"{self.core.name}.bias"
+        sums = Sums.of(self.fuser.constants[weight], zero_point)
+        steps = scale.astype(np.float64) / self.out.scale
+        limits = (self.clip["lo"] - self.out.zero_point, self.clip["hi"] - self.out.zero_point)
         if name is None:
-            values = np.zeros(scale.shape, np.int32)
-            return self.fuser.constant(f"{self.core.name}.bias", values)
+            return self.fuser.constant(own, sums.fitting_bias(np.zeros(len(steps)), steps, limits))
         if isinstance(node, ops.Dequantize) and node.data in self.graph.constants:
             stored = np.array(node.scale, np.float64)
             array = self.graph.constants[node.data]
             ready = array.dtype == np.int32 and not any(node.zero_point)
             if ready and np.allclose(stored, scale, rtol=1e-5, atol=0):
-                return node.data
+                values = sums.fitting_bias(array.astype(np.float64), steps, limits)
+                same = np.array_equal(values, array)
+                return node.data if same else self.fuser.constant(own, values)
             real = (array.astype(np.float64) - np.array(node.zero_point)) * stored
         elif name in self.graph.constants:
             real = self.graph.constants[name].astype(np.float64)
         else:
             raise GraphError("bias known only at run time")
-        values = np.clip(np.rint(real / scale), INT32_MIN, INT32_MAX).astype(np.int32)
-        return self.fuser.constant(f"{self.core.name}.bias", values)
+        values = np.broadcast_to(np.rint(real / scale), steps.shape)
+        return self.fuser.constant(own, sums.fitting_bias(values, steps, limits))
 
 
 class _Fuser:

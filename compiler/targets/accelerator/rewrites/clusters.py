@@ -23,10 +23,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Node, Shape
+from vdla.compiler.graph.ir import Array, GraphError, Node, Shape
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
+from vdla.compiler.graph.sums import check_products
 from vdla.compiler.targets.accelerator.rewrites.form import Form, Order
 from vdla.compiler.targets.accelerator.rewrites.matcher import deviation_of
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
@@ -84,6 +85,11 @@ class Product(Cluster):
         stacks = {around.shape(name)[:-2] for name in (core.a, core.b)}
         alone = len(around.uses[core.output]) == 1 and core.output not in around.graph.outputs
         if a is None or b is None or len(stacks) > 1 or not alone:
+            return None
+        try:
+            check_products(around.shape(core.a)[-1], a.zero_point[0], b.zero_point[0])
+        except GraphError as error:
+            around.graph.reasons[core.name] = str(error)
             return None
         return cls(node, (a, b), len(around.shape(node.output)))
 
