@@ -19,8 +19,8 @@ def read_json(text: str | bytes) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise _too_deep() from None
-    brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
-    if sum(map(text.count, brackets)) > DEEPEST and _is_deep(value):
+    data = text.encode() if isinstance(text, str) else text
+    if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(value):
         raise _too_deep()
     return value
 

@@ -119,8 +119,8 @@ def _check(path: Path, place: str, entry: object, keys: tuple[str, ...]) -> None
         raise EnergyError(f"{path}: expected {place} to be a table, found {entry!r}")
     for key in keys:
         value = entry.get(key)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not LEAST <= value <= MOST:
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+        if not LEAST <= number <= MOST:
             raise EnergyError(
                 f"{path}: expected {key} of {place} to be a number from {LEAST:g} to {MOST:g}, "
                 f"found {value!r}"
