@@ -181,7 +181,7 @@ def same(a: Expr, b: Expr, ranges: Ranges | None = None) -> bool:
         return False
     if is_index(a) and is_index(b):
         return difference(a, b, ranges) == 0
-    return simplify(a, ranges) == simplify(b, ranges)
+    return bool(simplify(a, ranges) == simplify(b, ranges))
 
 
 # --- bounds -------------------------------------------------------------------------------------

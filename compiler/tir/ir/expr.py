@@ -21,9 +21,10 @@ Rules of meaning:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 from vdla.compiler.tir.ir.buffer import Buffer
+from vdla.compiler.tir.ir.comparison import compares_values, comparing, tree_equality
 from vdla.compiler.tir.ir.dtypes import DTYPES, FLOATS, INT_RANGES, is_float, is_int
 from vdla.compiler.tir.ir.error import TermError
 
@@ -49,10 +50,21 @@ class Expr:
     """Base of expressions: pure values, built by Python's operators.
 
     ``a == b`` compares two expressions as trees and gives a Python bool; ``a.equal(b)`` is the
-    expression that compares their values.
+    expression that compares their values. In functions that a user writes for te ``==`` is that,
+    too: see ``comparison``.
     """
 
     __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: Any) -> Any:
+        return self.equal(other) if compares_values() else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        if compares_values():
+            return self.not_equal(other)
+        result = self.__eq__(other)
+        return result if result is NotImplemented else not result
 
     @property
     def dtype(self) -> str:
@@ -144,7 +156,7 @@ class Expr:
         return binary("sub", 0, self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise TermError(
             "an expression has no truth value; use te.all, te.any, te.if_then_else or .equal()"
         )
 
@@ -155,6 +167,7 @@ class Const(Expr):
 
     value: int | float
     type: str
+    __eq__ = tree_equality("value", "type")
 
     def __post_init__(self) -> None:
         _check_const(self.value, self.type)
@@ -185,6 +198,7 @@ class Binary(Expr):
     op: str
     a: Expr
     b: Expr
+    __eq__ = tree_equality("op", "a", "b")
 
     def __post_init__(self) -> None:
         if self.op not in BINARY_OPS:
@@ -211,6 +225,7 @@ class Not(Expr):
     """The negation of a bool."""
 
     a: Expr
+    __eq__ = tree_equality("a")
 
     def __post_init__(self) -> None:
         if self.a.dtype != "bool":
@@ -229,6 +244,7 @@ class Select(Expr):
     cond: Expr
     a: Expr
     b: Expr
+    __eq__ = tree_equality("cond", "a", "b")
 
     def __post_init__(self) -> None:
         if self.cond.dtype != "bool":
@@ -251,6 +267,7 @@ class Cast(Expr):
 
     a: Expr
     type: str
+    __eq__ = tree_equality("a", "type")
 
     @property
     def dtype(self) -> str:
@@ -264,6 +281,7 @@ class Load(Expr):
 
     buffer: Buffer
     indices: tuple[Expr, ...]
+    __eq__ = tree_equality("buffer", "indices")
 
     @property
     def dtype(self) -> str:
@@ -278,6 +296,7 @@ class Call(Expr):
     op: str
     args: tuple[Expr, ...]
     type: str
+    __eq__ = tree_equality("op", "args", "type")
 
     def __post_init__(self) -> None:
         if self.op not in CALLS:
@@ -397,10 +416,11 @@ ZERO = Const(0, "int32")
 
 def all_of(*conds: Expr) -> Expr:
     """Whether every condition holds; ``TRUE`` for none."""
-    kept = [c for c in conds if c != TRUE]
-    if FALSE in kept:
-        return FALSE
-    result: Expr = TRUE
-    for cond in kept:
-        result = cond if result == TRUE else Binary("and", result, cond)
+    with comparing(values=False):
+        kept = [c for c in conds if c != TRUE]
+        if FALSE in kept:
+            return FALSE
+        result: Expr = TRUE
+        for cond in kept:
+            result = cond if result == TRUE else Binary("and", result, cond)
     return result

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from vdla.compiler.tir import IRError, Var, seq, show
-from vdla.compiler.tir.ir import Buffer, Const, Load, Select, Seq, Store, all_of, call, cast, const
+from vdla.compiler.tir.ir import (
+    Buffer,
+    Const,
+    Load,
+    Select,
+    Seq,
+    Store,
+    TermError,
+    all_of,
+    call,
+    cast,
+    const,
+)
 
 X = Var("x")
 F = Var("f", "float32")
@@ -55,7 +67,7 @@ def test_errors(build, text):
 
 
 def test_conditions_have_no_truth_value():
-    with pytest.raises(TypeError, match="an expression has no truth value"):
+    with pytest.raises(TermError, match="an expression has no truth value"):
         bool(X < 1)
 
 
