@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from vdla.compiler.te.math import as_condition
 from vdla.compiler.te.tensor import TEError
 from vdla.compiler.tir.ir import (
     LOOP_KINDS,
@@ -111,6 +112,7 @@ class IRBuilder:
     @contextmanager
     def if_scope(self, cond: Expr) -> Iterator[None]:
         """What is made inside the ``with`` is done where ``cond``, a bool, holds."""
+        cond = as_condition("if_scope", cond)
         self._open.append([])
         yield
         self.emit(If(cond, self._close()))

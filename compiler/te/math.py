@@ -26,6 +26,7 @@ def if_then_else(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
 
     So the other one may read outside of its tensor: padding is ``if_then_else(inside, A[i], 0)``.
     """
+    cond = as_condition("if_then_else", cond)
     if not isinstance(a, Expr) and isinstance(b, Expr):
         return Select(cond, as_expr(a, b.dtype), b)
     left = as_expr(a)
@@ -39,21 +40,35 @@ def select(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
 
 def all(*conds: Expr) -> Expr:
     """Whether every condition holds; true for none."""
-    return all_of(*conds)
+    return all_of(*(as_condition("all", cond) for cond in conds))
 
 
 def any(*conds: Expr) -> Expr:
     """Whether some condition holds; false for none."""
     if not conds:
         return FALSE
-    result = conds[0]
-    for cond in conds[1:]:
+    result, *others = (as_condition("any", cond) for cond in conds)
+    for cond in others:
         result = Binary("or", result, cond)
     return result
 
 
+def as_condition(where: str, cond: object) -> Expr:
+    """A condition as it is.
+
+    Raises:
+        TEError: it is no expression but Python's True or False, as trees compared by ``==`` are.
+    """
+    if isinstance(cond, Expr):
+        return cond
+    raise TEError(
+        f"{where}: expected a condition, as i.equal(j), found {cond!r}; outside of a function "
+        "that te calls, == compares two expressions as trees"
+    )
+
+
 def equal(a: ExprLike, b: ExprLike) -> Expr:
-    """Whether two values are equal, as a bool; ``a == b`` compares the expressions themselves."""
+    """Whether two values are equal, as a bool; as ``a == b`` is in functions that te calls."""
     return binary("eq", a, b)
 
 

@@ -97,7 +97,7 @@ class CommReducer:
         combined = self.fcombine(lhs, rhs) if grouped else self.fcombine(lhs[0], rhs[0])
         result = self._checked("fcombine", _as_tuple(combined), dtypes)
         identity = self._checked("fidentity", _as_tuple(self.fidentity(*dtypes)), dtypes)
-        plain = tuple(_as_minmax(e, {*lhs, *rhs}) for e in result)
+        plain = tuple(_as_minmax(e, (*lhs, *rhs)) for e in result)
         return Reducer(self.name, lhs, rhs, plain, identity)
 
     def _checked(
@@ -182,11 +182,14 @@ def _is_value(other: object) -> bool:
     return isinstance(other, Expr | int | float)
 
 
-def _as_minmax(expr: Expr, operands: set[Var]) -> Expr:
+def _as_minmax(expr: Expr, operands: Sequence[Var]) -> Expr:
     """A choice between two integers by their order as the minimum or maximum that it is."""
     match expr:
         case Select(Binary("lt" | "le" | "gt" | "ge" as op, Var() as a, Var() as b), c, d) if (
-            {a, b} <= operands and {c, d} == {a, b} and not is_float(expr.dtype)
+            any(a is x for x in operands)
+            and any(b is x for x in operands)
+            and ((c is a and d is b) or (c is b and d is a))
+            and not is_float(expr.dtype)
         ):
             return Binary("min" if (op in ("lt", "le")) == (c is a) else "max", a, b)
     return expr
