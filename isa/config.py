@@ -405,9 +405,9 @@ def _tables(values: dict[str, Any], where: str = "") -> dict[str, dict[str, Any]
     """A config's tables by the scope of their keys; those within ``values`` are made its own."""
     tables = {"": values}
     for scope, (above, name) in {MEMORY: ("", "memory"), BANKS: (MEMORY, "banks")}.items():
-        table = tables[above].get(name, {} if scope == MEMORY else None)
-        if table is None:
+        if scope == BANKS and tables[above].get(name) is None:  # a memory without any
             continue
+        table = tables[above].get(name, {})
         if not isinstance(table, Mapping):
             raise ConfigError(f"{where}: expected {scope[:-1]} to be a table, found {table!r}")
         tables[above][name] = tables[scope] = dict(table)
