@@ -12,14 +12,14 @@ of others are the simulator's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self
 
 from vdla.compiler.search.records import Line, Record, RecordError, Records, load, own_version
 from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate, Tile
 from vdla.compiler.targets.accelerator.search.simulation import Cycles
-from vdla.compiler.targets.accelerator.search.workload import Workload, sources
+from vdla.compiler.targets.accelerator.search.workload import Workload, is_small, sources
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 
@@ -84,7 +84,7 @@ class TileRecord(Record):
         super().check()
         if (type(self.cycles) is int and self.cycles > 0) != (self.status == "ok"):
             raise ValueError(f"status {self.status} with cycles {self.cycles!r}")
-        if not isinstance(self.tile, dict):
+        if not isinstance(self.tile, dict) or not is_small(self.tile):
             raise ValueError(f"tile {self.tile!r}")
 
 
@@ -118,9 +118,11 @@ class TileRecords(Records[TileRecord]):
 def make_tile(record: TileRecord) -> Tile | None:
     """The tile of a record, or None if tiles have other fields today."""
     try:
-        return BY_NAME[record.workload.kind].TILE(**record.tile)
+        tile: Tile = BY_NAME[record.workload.kind].TILE(**record.tile)
     except (KeyError, TypeError):
         return None
+    kinds = {f.name: f.type for f in fields(tile)}  # as the sources have them: int, bool, str
+    return tile if all(type(v).__name__ == kinds[k] for k, v in vars(tile).items()) else None
 
 
 def load_own(path: Path) -> list[TileRecord]:

@@ -35,8 +35,8 @@ class TransferData:
             tiles = sorted(costs, key=repr)  # in no order of who was measured first
             try:
                 seen = features(workload.like(), Table.of(tiles), workload.config)
-            except (ConfigError, KeyError, TypeError):  # of a compiler with other templates
-                continue
+            except (ConfigError, KeyError, TypeError, ValueError, ArithmeticError):
+                continue  # of a compiler with other templates, or of no layer at all
             self.tables[workload] = (seen, np.array([costs[tile] for tile in tiles]))
 
     def groups(self, workload: Workload, names: Sequence[str]) -> list[Group]:

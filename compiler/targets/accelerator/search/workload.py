@@ -79,14 +79,24 @@ class Workload:
         for key, wanted in types.items():
             if type(parts[key]) is not wanted:
                 raise ValueError(f"workload with {key} {parts[key]!r}")
+        if not is_small(parts["shape"]):
+            raise ValueError(f"workload with shape {parts['shape']!r}")
         shape, machine = _text(parts["shape"]), _text(parts["machine"])
         return cls(parts["kind"], shape, machine, parts["vthreads"], parts["board"])
+
+
+def is_small(value: object) -> bool:
+    """Whether all numbers of a record's shape or tile are of sizes that layers can have."""
+    if isinstance(value, dict | list):
+        return all(map(is_small, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int | float) or abs(value) <= LARGEST
 
 
 def _text(value: Mapping[str, object]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
+LARGEST = (1 << 31) - 1  # of a number in a shape or a tile: no tensor has more elements
 ISA_SOURCES = ("config", "fields", "identity", "instructions", "numbers", "program")
 
 
