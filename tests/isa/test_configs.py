@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from vdla.isa.config import Config, config_names, load_config
+from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.identity import OPTIONS, isa_hash
 from vdla.isa.instructions import Gemm
 from vdla.isa.memory import Memory
@@ -285,3 +285,17 @@ def test_instructions_number_every_micro_op_and_not_twice_as_many(depth):
     first, last = Gemm.bounds(config)["uop_begin"]
     assert first == 0
     assert depth - 1 <= last < 2 * (depth - 1) + (depth == 2)
+
+
+@pytest.mark.parametrize("value", [None, 3, [], "x"])
+def test_a_header_whose_memory_is_no_table(value):
+    """JSON has a null, which TOML has not."""
+    with pytest.raises(ConfigError) as caught:
+        parse_config({**load_config("tiny").to_dict(), "memory": value}, "tiny", "header")
+    assert str(caught.value) == f"header: expected memory to be a table, found {value!r}"
+
+
+def test_a_header_without_banks():
+    values = load_config("tiny").to_dict()
+    values["memory"] = {**values["memory"], "banks": None}
+    assert parse_config(values, "tiny", "header") == load_config("tiny")

@@ -122,6 +122,8 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):
         ("cycles", None, "status ok with cycles None"),
         ("cycles", -3, "status ok with cycles -3"),
         ("tile", [1], "tile [1]"),
+        ("tile", {"rows": 1 << 31}, "tile {'rows': 2147483648}"),
+        ("tile", {"rows": [[-1e300]]}, "tile {'rows': [[-1e+300]]}"),
         ("workload", {"kind": 3}, "workload with kind 3"),
         (
             "workload",
