@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import onnx
 
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
@@ -15,26 +16,34 @@ from vdla.compiler.graph import ops
 from vdla.runtime.dtypes import STORED
 
 STORED_TYPES = frozenset(STORED)
+BYTES = ("int8", "uint8")
+FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
+FLOAT = onnx.TensorProto.FLOAT
 RESULTS = ("int8", "uint8", "int16", "uint16", *STORED)  # what QuantizeLinear writes
 
 
 @converts("QuantizeLinear")
 def _quantize(view: OnnxNode) -> None:
-    if not _plain(view) or STORED_TYPES & {view.dtype(0), _result_dtype(view)}:
-        _quantize_by_parts(view)
+    dtype = _result_dtype(view)
+    if view.integer("precision", FLOAT) not in (0, FLOAT):
+        actual = view.draft.dtype(view.integer("precision", FLOAT))
+        raise view.error("a precision of float32", actual)
+    if not _plain(view) or dtype not in BYTES or view.dtype(0) in STORED_TYPES:
+        _quantize_by_parts(view, dtype)
         return
-    params = _quant_params(view, "uint8")
-    dtype = params.pop("dtype")
-    if dtype not in ("int8", "uint8"):
-        raise view.unsupported("an int8 or uint8 result", dtype)
+    params = _quant_params(view, dtype)
+    params.pop("dtype")
     node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.draft.emit(node, dtype)
 
 
 @converts("DequantizeLinear")
 def _dequantize(view: OnnxNode) -> None:
-    if not _plain(view) or STORED_TYPES & {view.dtype(0), view.dtype(1)}:
-        _dequantize_by_parts(view)
+    code = view.integer("output_dtype", 0)
+    dtype = view.draft.dtype(code) if code else view.dtype(1)
+    parts = STORED_TYPES | {"int16", "uint16"}
+    if not _plain(view) or dtype != "float32" or parts & {view.dtype(0), view.dtype(1)}:
+        _dequantize_by_parts(view, dtype)
         return
     data = view.draft.tensors[view.operand(0)]
     params = _quant_params(view, data.dtype)
@@ -52,9 +61,9 @@ def _plain(view: OnnxNode) -> bool:
     return known and not view.integer("block_size", 0)
 
 
-def _quantize_by_parts(view: OnnxNode) -> None:
+def _quantize_by_parts(view: OnnxNode, dtype: str) -> None:
     """``saturate(round_half_even(x / scale) + zero_point)``."""
-    make, dtype = Maker(view), _result_dtype(view)
+    make = Maker(view)
     data = decoded(make, view.operand(0))
     if make.kind(data).dtype != "float32" or dtype not in RESULTS:
         raise view.unsupported(f"float32 data and a result of {' or '.join(RESULTS)}", dtype)
@@ -71,18 +80,21 @@ def _quantize_by_parts(view: OnnxNode) -> None:
 
 
 def _result_dtype(view: OnnxNode) -> str:
-    """The element type that a QuantizeLinear writes."""
-    if view.optional(2) is not None:
-        return view.dtype(2)
+    """The element type that a QuantizeLinear writes: its zero point's, or ``output_dtype``."""
     code = view.integer("output_dtype", 0)
-    return view.draft.dtype(code) if code else "uint8"
+    own = view.draft.dtype(code) if code else ""
+    zero = view.dtype(2) if view.optional(2) is not None else ""
+    if own and zero and own != zero:
+        raise view.error(f"an output_dtype of {zero}, as its zero point has", own)
+    return own or zero or "uint8"
 
 
-def _dequantize_by_parts(view: OnnxNode) -> None:
-    """``(x - zero_point) * scale``."""
-    make, dtype = Maker(view), view.dtype(1)
-    if dtype not in ("float32", "float16", "bfloat16"):
-        raise view.unsupported("scales of float32, float16 or bfloat16", dtype)
+def _dequantize_by_parts(view: OnnxNode, dtype: str) -> None:
+    """``(x - zero_point) * scale``, computed in float32."""
+    make = Maker(view)
+    for kind, what in ((view.dtype(1), "scales"), (dtype, "a result")):
+        if kind not in FLOATS:
+            raise view.unsupported(f"{what} of {' or '.join(FLOATS)}", kind)
     wide = "float32" if view.dtype(0) in STORED else "int64"  # of few bits: float32 is exact
     data = make.cast(decoded(make, view.operand(0)), wide)
     if view.optional(2) is not None:

@@ -1,0 +1,115 @@
+"""``output_dtype`` of QuantizeLinear and DequantizeLinear: used, on all devices, or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from vdla.analysis.ort import ort_run
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.frontend import import_model
+from vdla.compiler.frontend.errors import ModelError
+from vdla.isa.config import load_config
+from vdla.runtime.devices.named import make_device
+from vdla.runtime.executor import Executor
+
+CONFIG = load_config("tiny")
+TYPES = ("INT8", "UINT8", "INT16", "UINT16", "INT4", "UINT4", "FLOAT8E4M3FN", "FLOAT8E5M2")
+DEVICES = ("cpu", "gpu", "sim")
+VALUES = np.array([-30, -1, 0, 0.25, 1, 400], np.float32)
+
+
+def model(nodes, inputs, outputs, constants, opset=21):
+    ends = [
+        [helper.make_tensor_value_info(name, code, shape) for name, code, shape in side]
+        for side in (inputs, outputs)
+    ]
+    weights = [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()]
+    graph = helper.make_graph(nodes, "types", *ends, weights)
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def result(proto, inputs, device):
+    options = Options() if device == "sim" else Options(device=device)
+    module = compile_graph(import_model(proto), CONFIG, options)
+    (value,) = Executor(module, make_device(module, device, CONFIG)).run(inputs).outputs.values()
+    return value
+
+
+def quantize(kind, **attributes):
+    code = getattr(TensorProto, kind)
+    node = helper.make_node(
+        "QuantizeLinear", ["x", "s"], ["y"], name="it", output_dtype=code, **attributes
+    )
+    x, y = ("x", TensorProto.FLOAT, [6]), ("y", code, [6])
+    return model([node], [x], [y], {"s": np.float32(0.1)})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_result_has_the_type_that_it_names(kind, device):
+    proto = quantize(kind)
+    got = result(proto, {"x": VALUES}, device)
+    (want,) = onnx.reference.ReferenceEvaluator(proto).run(None, {"x": VALUES})
+    assert got.dtype.name == want.dtype.name
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("late", [False, True], ids=["data", "data and weights"])
+def test_a_layer_behind_it(device, late):
+    """Of symmetric models, which the attribute spares their zero points."""
+    rng = np.random.default_rng(3)
+    weight = rng.integers(-127, 128, (8, 8, 3, 3)).astype(np.int8)
+    constants = {"s": np.float32(0.05), "ws": np.full(8, 0.01, np.float32)}
+    constants["w"] = weight * np.float32(0.01) if late else weight
+    code, nodes = TensorProto.INT8, []
+    for name, scale, along in [("x", "s", {}), *([("w", "ws", {"axis": 0})] if late else [])]:
+        operands = [name, scale]
+        made = [f"{name}.q"]
+        nodes.append(helper.make_node("QuantizeLinear", operands, made, output_dtype=code, **along))
+        nodes.append(helper.make_node("DequantizeLinear", [*made, scale], [f"{name}.r"], **along))
+    if not late:
+        nodes.append(helper.make_node("DequantizeLinear", ["w", "ws"], ["w.r"], axis=0))
+    nodes.append(helper.make_node("Conv", ["x.r", "w.r"], ["c"], name="conv"))
+    constants["o"] = np.float32(0.25)
+    nodes.append(helper.make_node("QuantizeLinear", ["c", "o"], ["c.q"], output_dtype=code))
+    nodes.append(helper.make_node("DequantizeLinear", ["c.q", "o"], ["y"]))
+    x, y = ("x", TensorProto.FLOAT, [1, 8, 6, 6]), ("y", TensorProto.FLOAT, [1, 8, 4, 4])
+    proto = model(nodes, [x], [y], constants)
+    inputs = {"x": rng.normal(0, 2, (1, 8, 6, 6)).astype(np.float32)}
+    (want,) = ort_run(proto, inputs, fuse=False).values()
+    assert (want < -1).any()
+    np.testing.assert_array_equal(result(proto, inputs, device), want)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("data", ["INT8", "INT16", "UINT16"])
+@pytest.mark.parametrize("kind", ["FLOAT", "FLOAT16", "BFLOAT16"])
+def test_dequantized_numbers_have_the_type_that_it_names(data, kind, device):
+    code, of = getattr(TensorProto, kind), getattr(TensorProto, data)
+    node = helper.make_node("DequantizeLinear", ["x", "s"], ["y"], output_dtype=code)
+    proto = model([node], [("x", of, [4])], [("y", code, [4])], {"s": np.float32(0.1)}, 23)
+    x = np.array([100, 1, 3, 127]).astype(helper.tensor_dtype_to_np_dtype(of))
+    got, kind = result(proto, {"x": x}, device), helper.tensor_dtype_to_np_dtype(code)
+    assert got.dtype == kind
+    want = (x.astype(np.float32) * np.float32(0.1)).astype(kind)
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+def test_types_that_disagree_are_refused():
+    """ONNX asks for one type of both."""
+    node = helper.make_node(
+        "QuantizeLinear", ["x", "s", "z"], ["y"], name="it", output_dtype=TensorProto.INT8
+    )
+    x, y = ("x", TensorProto.FLOAT, [6]), ("y", TensorProto.UINT8, [6])
+    proto = model([node], [x], [y], {"s": np.float32(0.1), "z": np.uint8(3)})
+    with pytest.raises(ModelError) as error:
+        import_model(proto, "m.onnx")
+    assert str(error.value) == (
+        "m.onnx: node it (QuantizeLinear): expected an output_dtype of uint8, as its zero point "
+        "has, found int8"
+    )
