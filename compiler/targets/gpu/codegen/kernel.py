@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.tir.arith import Ranges, simplify
-from vdla.compiler.tir.ir import INT_RANGES, Buffer, Expr, Stmt, const
+from vdla.compiler.tir.ir import INT_RANGES, LOCAL, Buffer, Cast, Expr, Load, Stmt, const
 
 
 @dataclass(frozen=True)
@@ -40,3 +40,11 @@ def element_number(buffer: Buffer, indices: Sequence[Expr], ranges: Ranges) -> E
     for index, stride in zip(indices, buffer.strides, strict=True):
         total = total + index.astype(dtype) * const(stride, dtype)
     return simplify(total, ranges)
+
+
+def is_unrounded(e: Expr) -> bool:
+    """Whether an expression of float16, which is computed as float, may have more bits: neither a
+    conversion nor memory of float16 has, but a thread's own variables do."""
+    if e.dtype != "float16" or isinstance(e, Cast):
+        return False
+    return not isinstance(e, Load) or e.buffer.scope == LOCAL

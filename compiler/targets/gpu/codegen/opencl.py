@@ -11,7 +11,7 @@ Rules:
 - All buffers that a kernel gets lie in one memory, each at an offset in bytes.
 - Numbers are those of the loop IR: integers wrap, ``min`` and ``max`` give NaN where either side
   is, floats are rounded after every operation. ``float16`` is stored as such and computed as
-  float, which needs no extension.
+  float, which needs no extension; it is rounded where it is stored or converted.
 - An index may be an int: a function with a larger buffer has no code here.
 """
 
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.codegen.kernel import Kernel, element_number
+from vdla.compiler.targets.gpu.codegen.kernel import Kernel, element_number, is_unrounded
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
@@ -82,6 +82,15 @@ RESERVED = frozenset(WORDS.split())
 
 HEADER = "#pragma OPENCL FP_CONTRACT OFF\n"
 DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+HALVED = """\
+// x rounded to the nearest half.
+static float halved(float x)
+{
+    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return vload_half(0, (half *)&bits);
+}
+"""
 REQUANTIZE = """\
 // x * m / 2^k, rounded half to even, saturated to int; word packs m (24 bits) and k (6 bits).
 static int requantize(int x, int word)
@@ -363,12 +372,21 @@ class _Writer:
     def cast(self, a: Expr, dtype: str) -> tuple[str, int]:
         """A value as another dtype."""
         text, source = self.expr(a, UNARY), a.dtype
+        if is_unrounded(a):
+            text = self.halved(text)
+        if dtype == "float16" and source != dtype:
+            return self.halved(f"(float){text}"), ATOM
         if dtype == "bool":
-            return f"{self.expr(a, 7)} != 0", 6
+            return f"{text} != 0", 6
         if is_float(source) and not is_float(dtype):
             between = "" if dtype in ("int32", "int64", "uint64") else "(long)"
             return f"({TYPES[dtype]}){between}{text}", UNARY
         return f"({TYPES[dtype]}){text}", UNARY
+
+    def halved(self, text: str) -> str:
+        """A float rounded to a float16, as a float."""
+        self.helpers["halved"] = HALVED
+        return f"halved({text})"
 
     def call(self, op: str, args: tuple[Expr, ...], dtype: str) -> tuple[str, int]:
         """A function of OpenCL C, or one of those above."""

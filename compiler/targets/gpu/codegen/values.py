@@ -4,7 +4,7 @@ Rules:
 
 - Numbers are those of ``codegen.opencl``: integers wrap, division rounds towards minus infinity
   and gives 0 by 0, ``min`` and ``max`` give NaN where either side is, floats are rounded after
-  every operation, ``float16`` is computed as float.
+  every operation, ``float16`` is computed as float, and rounded where it is stored or converted.
 - A shift by as many bits as there are, or more, leaves what the interpreter leaves.
 - What isn't needed may be computed, except loads that could leave their buffer.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.codegen.kernel import element_number
+from vdla.compiler.targets.gpu.codegen.kernel import element_number, is_unrounded
 from vdla.compiler.targets.lanes import COMPARED
 from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized, scale_word
 from vdla.compiler.tir.arith import bounds, is_index
@@ -145,7 +145,8 @@ class Values:
             case Select(cond, a, b):
                 return self._choice(self.value(cond), a, b)
             case Cast(a, dtype):
-                return self._cast(self.value(a), a.dtype, dtype)
+                x = self.value(a)
+                return self._cast(self._halved(x) if is_unrounded(a) else x, a.dtype, dtype)
             case Load(buffer, indices):
                 return self.load(buffer, indices)
             case Call(op, args, dtype):
@@ -253,6 +254,8 @@ class Values:
 
     def _cast(self, x: ll.Value, source: str, dtype: str) -> ll.Value:
         """A value as another dtype."""
+        if dtype == "float16" and source != dtype:
+            return self._halved(x if is_float(source) else self._cast(x, source, "float32"))
         b, kind = self.builder, TYPES[dtype]
         if dtype == "bool":
             zero = ll.Constant(x.type, 0)
@@ -272,6 +275,10 @@ class Values:
         if kind.width <= x.type.width:
             return b.trunc(x, kind) if kind.width < x.type.width else x
         return (b.zext if is_unsigned(source) else b.sext)(x, kind)
+
+    def _halved(self, x: ll.Value) -> ll.Value:
+        """A float rounded to a float16, as a float."""
+        return self.builder.fpext(self.builder.fptrunc(x, HALF), FLOAT)
 
     # --- functions ---
 
