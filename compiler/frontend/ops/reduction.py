@@ -60,10 +60,12 @@ def _norm(view: OnnxNode) -> None:
 
 @converts("ReduceLogSumExp")
 def _log_sum_exp(view: OnnxNode) -> None:
-    """The largest element is taken out first, so that nothing overflows."""
-    view.real_dtype()
+    """The largest element is taken out first, so that nothing overflows; of infinite ones the
+    largest finite number, since an infinity less itself is none."""
+    most = float(np.finfo(view.real_dtype()).max)
     make, data, axes = Maker(view), view.operand(0), _axes(view)
     top = make.reduce("max", data, axes)
+    top = make.binary("max", make.binary("min", top, most), -most)
     powers = make.unary("exp", make.binary("sub", data, top))
     result = make.binary("add", make.unary("log", make.reduce("sum", powers, axes)), top)
     kept = make.shape(result)
