@@ -20,6 +20,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from vdla.compiler.frontend.attributes import overlooked
 from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, has_graphs, names_read
@@ -298,6 +299,10 @@ class Importer(Draft):
 
     def convert(self, view: OnnxNode, converter: Converter) -> None:
         """Adds a node of an operator that vdla has."""
+        if (name := overlooked(view, converter)) is not None:
+            value = view.text(name, "") if isinstance(view.attributes[name], bytes) else ""
+            actual = f"{name} = {value or view.attributes[name]}"
+            raise view.unsupported("attributes that vdla knows", actual)
         try:
             converter(view)
         except ModelError:
