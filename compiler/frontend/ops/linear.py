@@ -1,7 +1,4 @@
-"""Operators that are sums along an axis with weights known now: resizing, Fourier transforms.
-
-The weights of Resize are what ONNX's own implementation makes of a unit matrix.
-"""
+"""Operators that are sums along an axis with weights known now: resizing, Fourier transforms."""
 
 from __future__ import annotations
 
@@ -9,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
-from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from vdla.compiler.frontend.converters import converts
-from vdla.compiler.frontend.errors import first_line
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.resizing import axis_weights
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array
 
@@ -38,8 +33,8 @@ def _resize(view: OnnxNode) -> None:
     tables: list[Sequence[int]] = [range(n) for n in shape]
     mixed: dict[int, Array] = {}
     for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
-        if scale != 1.0 or size != shape[axis]:
-            weights = _weights(view, shape[axis], scale, size)
+        if sizes != [*shape] and (scale != 1.0 or size != shape[axis]):
+            weights = axis_weights(view, shape[axis], scale, size)
             if (np.sort(weights, axis=1) == [0] * (shape[axis] - 1) + [1]).all():
                 tables[axis] = weights.argmax(axis=1).tolist()
             else:
@@ -100,35 +95,6 @@ def _factors(view: OnnxNode) -> tuple[list[float], list[int]]:
     for axis, ratio, size in zip(axes, ratios, wanted, strict=True):
         scales[axis], sizes[axis] = ratio, size
     return scales, sizes
-
-
-def _weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
-    """[wanted, size]: of what each element along an axis is made."""
-    attributes = {
-        a.name: helper.get_attribute_value(a)
-        for a in view.proto.attribute
-        if a.name not in ("axes", "keep_aspect_ratio_policy", "scales")
-    }
-    if view.proto.op_type == "Upsample" or view.draft.opset < 11:
-        attributes["coordinate_transformation_mode"] = "asymmetric"
-        if attributes.get("mode", b"nearest") == b"nearest":
-            attributes["nearest_mode"] = "floor"
-    by_size = view.proto.op_type == "Resize" and view.draft.opset > 10 and bool(view.optional(3))
-    names = ["x", "", "", "n"] if by_size else ["x", "", "s"]
-    node = helper.make_node("Resize", names, ["y"], **attributes)
-    ends = [helper.make_empty_tensor_value_info(n) for n in "xy"]
-    known = [
-        numpy_helper.from_array(np.array([size, wanted]), "n"),
-        numpy_helper.from_array(np.array([1.0, scale], np.float32), "s"),
-    ]
-    graph = helper.make_graph([node], "resize", ends[:1], ends[1:], known)
-    opset = helper.make_opsetid("", max(view.draft.opset, 19))
-    model = helper.make_model(graph, opset_imports=[opset])
-    try:
-        (result,) = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float64)})
-    except Exception as error:  # whatever the reference implementation trips over
-        raise view.unsupported("a form that ONNX's reference has", first_line(error)) from None
-    return np.asarray(result).T
 
 
 def _weighted(make: Maker, data: str, axis: int, weights: Array) -> str:
