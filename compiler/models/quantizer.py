@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx
 import onnx.version_converter
+from onnx import helper
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.shapes import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 RANDOM_SAMPLES = 8
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
+FREE_INITIALIZERS = 4  # the first IR version in which an initializer need not be an input
 
 
 def quantize(
@@ -207,8 +209,13 @@ def _open(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """The model in an opset that has scales per channel."""
+    """The model in an opset that has scales per channel, and in an IR version whose initializers
+    need not be inputs: those that the quantizer adds are none.
+    """
     result = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if model.ir_version < FREE_INITIALIZERS:
+        opset = helper.make_opsetid("", max(result, PER_CHANNEL_OPSET))
+        model.ir_version = helper.find_min_ir_version_for([opset])
     if result >= PER_CHANNEL_OPSET:
         return model
     try:

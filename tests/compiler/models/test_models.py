@@ -485,6 +485,26 @@ def test_quantize_of_an_old_opset(tmp_path, opset):
     assert len(set(graph.node("conv").scale)) == 8
 
 
+@pytest.mark.parametrize("opset", [8, 13])
+def test_quantize_of_ir_3(tmp_path, opset):
+    """Which wants every initializer among the inputs, where the quantizer's own are not."""
+    model = small_model([2, 3, 8, 8], opset)
+    model.ir_version = 3
+    for tensor in model.graph.initializer:
+        model.graph.input.append(
+            helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        )
+    onnx.save(model, str(tmp_path / "f.onnx"))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    graph = import_onnx(tmp_path / "q.onnx")
+    x = images((1, 3, 8, 8), 2, 5)
+    written = onnx.load(str(tmp_path / "q.onnx"))
+    assert written.ir_version == 7  # opset 13's
+    (expected,) = ort_run(written, {"x": x}, fuse=False).values()
+    actual = evaluate(graph, {"x": x})["y"]
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
 def test_quantize_of_an_opset_that_cannot_be_converted(tmp_path, monkeypatch):
     def refuse(model, version):
         raise RuntimeError("No Adapter for Upsample")
