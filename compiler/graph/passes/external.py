@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+
+if TYPE_CHECKING:
+    import onnx
 
 
 def join_external(graph: Graph) -> Graph:
@@ -46,18 +49,14 @@ def _joined(island: Sequence[ops.External]) -> ops.External:
     operands: list[str] = []
     for number, node in enumerate(island):
         part = onnx.load_from_string(node.model)
-        onnx.compose.add_prefix(part, f"{number}.", rename_functions=False, inplace=True)
-        names: dict[str, str] = {}
-        inputs = list(part.graph.input)
+        values = list(zip(node.operands, part.graph.input, strict=True))
+        shared = {value.name: inner[operand] for operand, value in values if operand in inner}
         del part.graph.input[:]
-        for operand, value in zip(node.operands, inputs, strict=True):
-            if operand not in inner:
-                inner[operand] = value.name
-                operands.append(operand)
-                part.graph.input.append(value)
-            names[value.name] = inner[operand]
-        for each in part.graph.node:
-            each.input[:] = [names.get(name, name) for name in each.input]
+        part.graph.input.extend(value for _, value in values if value.name not in shared)
+        new = [operand for operand, _ in values if operand not in inner]
+        _rename(part.graph, shared, f"{number}.")
+        inner.update(zip(new, (value.name for value in part.graph.input), strict=True))
+        operands += new
         inner[node.output] = part.graph.output[0].name
         if joint is None:
             joint = part
@@ -74,3 +73,23 @@ def _joined(island: Sequence[ops.External]) -> ops.External:
         kinds=tuple(kind for node in island for kind in node.kinds),
         reason="; ".join(dict.fromkeys(node.reason for node in island)),
     )
+
+
+def _rename(graph: onnx.GraphProto, names: Mapping[str, str], prefix: str) -> None:
+    """Gives a graph's own tensors and nodes a prefix, and other names to what it reads from
+    outside; in the graphs inside its nodes, too.
+
+    ``onnx.compose.add_prefix`` leaves what graphs inside nodes read from outside as it was.
+    """
+    values = (*graph.initializer, *graph.input)
+    own = {each.name for each in values} | {n for node in graph.node for n in node.output if n}
+    names = {**names, **{name: f"{prefix}{name}" for name in own}}
+    for each in (*values, *graph.output, *graph.value_info):
+        each.name = names.get(each.name, each.name)
+    for node in graph.node:
+        node.name = f"{prefix}{node.name}"
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                _rename(body, names, prefix)

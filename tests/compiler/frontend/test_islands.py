@@ -150,6 +150,54 @@ def test_loops(known):
     assert check(nodes, inputs, {"f y": [4, 5], "f o": [None, 4, 5]}, constants)
 
 
+def test_a_loop_whose_results_meet_again():
+    """One behind a size that isn't known: both islands are joined, with what the body reads."""
+    nodes = [
+        op("Relu", "x", "r"), op("Loop", "n  x", "last all", body=loop()),
+        op("ReduceSum", "all", "s", keepdims=0), op("Add", "last s", "y"),
+    ]  # fmt: skip
+    nodes[1].input[:] = ["n", "", "x"]
+    (step,) = check(
+        nodes, {"x": X, "n": np.array(3)}, {"f y": [4, 5]}, {"k": np.ones(5, F)}
+    )  # fmt: skip
+    assert step.args == ("n", "x", "r", "y")
+
+
+def nested():
+    """A loop's body whose branches read a determinant, an input and a constant from outside."""
+    more = body([op("Add", "a k", "t"), op("Mul", "t d", "u")], [], [("f u", [4, 5])])
+    less = body([op("Mul", "a x", "v")], [], [("f v", [4, 5])])
+    return body(
+        [op("Identity", "c", "c2"), op("If", "b", "a2", then_branch=more, else_branch=less)],
+        [("i i", []), ("b c", []), ("f a", [4, 5])], [("b c2", []), ("f a2", [4, 5])],
+    )  # fmt: skip
+
+
+def steps_of():
+    """A scan's body that reads a determinant, an input and a constant from outside."""
+    return body(
+        [op("Mul", "s d", "s2"), op("Add", "e k", "t"), op("Add", "t w", "o")],
+        [("f s", [5]), ("f e", [5])], [("f s2", [5]), ("f o", [5])],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_body_reads_another_operator_of_its_island(taken):
+    nodes = [op("Det", "m", "d"), op("Loop", "n  x", "y", body=nested())]
+    nodes[1].input[:] = ["n", "", "x"]
+    inputs = {"x": X, "m": np.diag([2, 3]).astype(F), "n": np.array(2), "b": np.array(taken)}
+    (step,) = check(nodes, inputs, {"f y": [4, 5]}, {"k": np.ones(5, F)})
+    assert step.args == ("m", "n", "x", "b", "y")
+
+
+def test_a_scan_reads_another_operator_of_its_island():
+    scan = op("Scan", "w x", "z o", body=steps_of(), num_scan_inputs=1)
+    inputs = {"x": X, "m": np.diag([2, 3]).astype(F), "w": X[0]}
+    nodes = [op("Det", "m", "d"), scan, op("Exp", "o", "y")]
+    (step,) = check(nodes, inputs, {"f y": [4, 5]}, {"k": np.ones(5, F)})
+    assert step.args == ("m", "w", "x", "o")
+
+
 def test_a_loop_of_constants_is_computed_while_importing():
     nodes = [op("Loop", "n  k", "f o", body=loop()), op("Add", "x o", "y")]
     nodes[0].input[:] = ["n", "", "a"]
