@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import cast
 
 
 class _Mode(threading.local):
@@ -44,7 +44,7 @@ def compares_values() -> bool:
     return bool(_blocks) and _mode.values
 
 
-def tree_equality(*fields: str) -> Callable[[Any, object], bool]:
+def tree_equality(*fields: str) -> Callable[[object, object], bool]:
     """An ``__eq__`` for expressions of one class: trees are equal whose ``fields`` are.
 
     It is written out, as ``dataclass`` writes its own: passes compare trees all the time, and what
@@ -59,7 +59,6 @@ def __eq__(self, other):
         return ({own},) == ({others},)
     return NotImplemented
 """
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     exec(text, globals(), made)
-    function: Callable[[Any, object], bool] = made["__eq__"]
-    return function
+    return cast(Callable[[object, object], bool], made["__eq__"])

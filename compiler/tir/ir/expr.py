@@ -21,7 +21,7 @@ Rules of meaning:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Union
 
 from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.comparison import compares_values, comparing, tree_equality
@@ -57,12 +57,12 @@ class Expr:
     __slots__ = ()
     __hash__ = object.__hash__
 
-    def __eq__(self, other: Any) -> Any:
-        return self.equal(other) if compares_values() else NotImplemented
+    def __eq__(self, other: object) -> bool:
+        return self.equal(other) if compares_values() else NotImplemented  # type: ignore
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> bool:
         if compares_values():
-            return self.not_equal(other)
+            return self.not_equal(other)  # type: ignore
         result = self.__eq__(other)
         return result if result is NotImplemented else not result
 
