@@ -396,9 +396,8 @@ def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
     for scope, values in tables.items():
         _check_keys(values, scope, where)
     check_name(hardware["name"], where, ConfigError)
-    banks = Banks(**tables[BANKS]) if BANKS in tables else None
-    memory = Memory(**{**tables[MEMORY], "banks": banks})
-    return Config(**{**hardware, "memory": memory})
+    tables[MEMORY]["banks"] = Banks(**tables[BANKS]) if BANKS in tables else None
+    return Config(**{**hardware, "memory": Memory(**tables[MEMORY])})
 
 
 def _tables(values: dict[str, Any], where: str = "") -> dict[str, dict[str, Any]]:
