@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -426,7 +426,7 @@ def _run() -> int:
         raise
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
-            return _say_usage(error)
+            return endings.of_usage(error)
         if isinstance(error, CheckError | UserError):
             return endings.say(
                 str(error), endings.FAILED if isinstance(error, CheckError) else endings.WRONG
@@ -437,16 +437,6 @@ def _run() -> int:
             return endings.out_of_memory(error)
         raise
     return endings.interrupted() if code == endings.INTERRUPTED else code
-
-
-def _say_usage(error: Any) -> int:
-    """Without a message the help was asked for, and is printed already."""
-    message = " ".join(error.format_message().split()).rstrip(".")
-    if message:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "vdla"
-        endings.say(f"{message}; see {command} --help", endings.WRONG)
-    return endings.WRONG
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import errno
 import os
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from vdla.support.names import printable
@@ -50,6 +51,17 @@ def out_of_memory(error: BaseException) -> int:
     where = f" within the limit of {limit >> 20:,} MiB (ulimit -v)" if limited else ""
     what = str(error).strip() or "an allocation that failed"
     return say(f"expected enough memory{where}, found {what}", WRONG)
+
+
+def of_usage(error: Exception) -> int:
+    """The ending for a wrong option or argument, an error of typer's; without a message the help
+    was asked for, and is printed already."""
+    format_message: Callable[[], str] = getattr(error, "format_message", str)
+    if message := " ".join(format_message().split()).rstrip("."):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "vdla"
+        say(f"{message}; see {command} --help", WRONG)
+    return WRONG
 
 
 def of_file(error: OSError) -> int:

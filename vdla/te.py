@@ -23,7 +23,7 @@ def _taking_functions(take: F) -> F:
     """A function of te that takes functions of the user's: within these ``==`` compares values."""
 
     @wraps(take)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> object:
         with comparing(values=False):
             return take(
                 *map(_of_values, args), **{key: _of_values(each) for key, each in options.items()}
@@ -32,13 +32,13 @@ def _taking_functions(take: F) -> F:
     return call  # type: ignore[return-value]  # of the same signature
 
 
-def _of_values(value: Any) -> Any:
+def _of_values(value: object) -> object:
     """A user's function with ``==`` as an expression; whatever else it is, as it is."""
     if not isroutine(value):
         return value
 
     @wraps(value)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> object:
         with comparing(values=True):
             return value(*args, **options)
 

@@ -29,9 +29,9 @@ PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
 class PlainConsole(Console):
     """A console that prints foreign names: their control characters show as escapes."""
 
-    def render_str(self, text: str, **options: Any) -> Text:
+    def render_str(self, text: str, **options: object) -> Text:
         """What rich makes of every string, in a line or in a cell."""
-        return super().render_str(printable(text), **options)
+        return super().render_str(printable(text), **options)  # type: ignore[arg-type]
 
 
 console = PlainConsole(soft_wrap=True, **PLAIN)
