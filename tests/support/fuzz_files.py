@@ -40,8 +40,10 @@ from random_graphs import float_model, quantized
 from vdla.compiler import models
 from vdla.isa.asm import disassemble
 from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish
 from vdla.isa.program import Program
 from vdla.runtime.module import PREFIX, Module
+from vdla.sim.checker import check
 from vdla.support.names import printable
 
 SECONDS = 60  # of processor time that a command may take
@@ -607,6 +609,7 @@ def _warm_up() -> None:
 
     for name in ("tiny", "paper", "paper-full", "ulx3s"):
         warm_up(load_config(name))
+    check(load_config("tiny"), [Finish()])
     module_bytes()
     program_text()
     kernel_text()

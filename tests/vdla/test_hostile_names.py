@@ -204,7 +204,9 @@ MODEL_COMMANDS = [
     "compare m.onnx -c tiny --out out --report out/page.html --latency 0,64 --same-schedule",
     pytest.param("offload m.onnx --board pynq-z1 --out out", marks=pytest.mark.long),
     "evaluate m.onnx -c tiny",
-    "tune m.onnx -c tiny --log out/l.jsonl --trials 1 --workers 1",
+    pytest.param(
+        "tune m.onnx -c tiny --log out/l.jsonl --trials 1 --workers 1", marks=pytest.mark.long
+    ),
     "run m.onnx -c tiny --shape NAME=1",
     "run m.onnx -c tiny --place NAME=gpu",
     "compare m.onnx -c tiny --trace-layer NAME",
@@ -219,6 +221,7 @@ def test_a_model_with_hostile_names(command, attempt):
     assert done.code == (2 if "NAME" in command else 0), done
 
 
+@pytest.mark.long
 def test_each_layer_is_traced_in_the_folder(attempt):
     hostile_model(Path("m.onnx"))
     layers = attempt("compare", "m.onnx", "-c", "tiny", "--out", "out", "--json").json["layers"]
@@ -292,6 +295,7 @@ def test_an_energy_table_with_hostile_texts(name, attempt):
     assert done.code == 2
 
 
+@pytest.mark.long
 def test_records_and_logs_with_hostile_names(attempt):
     hostile_model(Path("m.onnx"))
     tune = ("tune", "m.onnx", "-c", "tiny", "--trials", "1", "--workers", "1", "--log")
