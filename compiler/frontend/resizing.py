@@ -1,11 +1,11 @@
 """Weights of the elements that each element of a resized axis is made of.
 
-Where ONNX leaves it open, as onnxruntime has it: coordinates are computed in float32, so that a
-coordinate that is nearly whole is the one or the other; an image that keeps its sizes is as it was;
-before opset 11, the nearest element of a smaller axis is the next one, and of a larger one the one
-before. With scales that the sizes don't divide by, ``align_corners`` is what ONNX's node tests ask
-for, by the scales: onnxruntime aligns the sizes. A smaller axis with ``antialias`` is ONNX's own
-implementation's.
+Where ONNX leaves it open, as onnxruntime has it: coordinates of nearest elements are computed in
+float32, so that a coordinate that is nearly whole is the one or the other; an image that keeps its
+sizes is as it was; before opset 11, the nearest element of a smaller axis is the next one, and of a
+larger one the one before. With scales that the sizes don't divide by, ``align_corners`` is what
+ONNX's node tests ask for, by the scales: onnxruntime aligns the sizes. A smaller axis with
+``antialias`` is ONNX's own implementation's.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph.ir import Array
 
 CUBIC = 4  # neighbours of an element
+Floats = type[np.float32] | type[np.float64]
 FIRST_WITH_MODES = 11  # the opset from which a file says how coordinates and neighbours are found
-ONE, HALF = np.float32(1), np.float32(0.5)
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,28 @@ class Axis:
     scale: float
     wanted: int
 
-    def coordinates(self, mode: str) -> Array:
-        """[wanted] of float32: where each element lies among those before.
+    def coordinates(self, mode: str, kind: Floats) -> Array:
+        """[wanted] of a float type: where each element lies among those before.
 
         Raises:
             LookupError: there is no such mode.
         """
-        x = np.arange(self.wanted, dtype=np.float32)
-        shifted = (x + HALF) / np.float32(self.scale)
-        middle = shifted - HALF
-        if mode == "asymmetric":  # by sizes at their quotient, and not at the nearest float32
-            return np.asarray((x.astype(np.float64) / self.scale).astype(np.float32))
+        x: Array = np.arange(self.wanted, dtype=kind)
+        half: Array = np.asarray(0.5, kind)
+        scale: Array = np.asarray(self.scale, kind)
+        shifted: Array = (x + half) / scale
+        middle: Array = shifted - half
+        if mode == "asymmetric":  # by sizes at their quotient, and not at the nearest float
+            return np.asarray((x.astype(np.float64) / self.scale).astype(kind))
         if mode == "align_corners":
             steps = self.scale * self.size - 1
             if self.wanted == 1 or steps <= 0:
                 return np.zeros_like(x)
-            return np.asarray((x.astype(np.float64) * (self.size - 1) / steps).astype(np.float32))
+            return np.asarray((x.astype(np.float64) * (self.size - 1) / steps).astype(kind))
         if mode == "half_pixel_symmetric":
-            whole = np.float32(self.scale) * np.float32(self.size)
-            offset = np.float32(self.size) * HALF * (ONE - np.float32(self.wanted) / whole)
-            return np.asarray(offset + shifted - HALF)
+            size: Array = np.asarray(self.size, kind)
+            wanted: Array = np.asarray(self.wanted, kind)
+            return np.asarray(size * half * (1 - wanted / (scale * size)) + shifted - half)
         if mode == "pytorch_half_pixel":
             return middle if self.wanted > 1 else x
         return {"half_pixel": middle, "tf_half_pixel_for_nn": shifted}[mode]
@@ -68,8 +70,8 @@ class Axis:
         index = {
             "floor": down,
             "ceil": np.ceil(places),
-            "round_prefer_floor": np.ceil(places - HALF),
-            "round_prefer_ceil": np.floor(places + HALF),
+            "round_prefer_floor": np.ceil(places - np.float32(0.5)),
+            "round_prefer_ceil": np.floor(places + np.float32(0.5)),
             "": np.ceil(places) if self.scale < 1 else down,
         }[mode]
         chosen = np.clip(index.astype(int), 0, self.size - 1)
@@ -107,10 +109,11 @@ def axis_weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
     old = view.proto.op_type == "Upsample" or view.draft.opset < FIRST_WITH_MODES
     if view.integer("antialias", 0) and scale < 1 and kind != "nearest":
         return _smoothed(view, axis)
+    floats: Floats = np.float32 if kind == "nearest" else np.float64
     if old:
-        places = axis.coordinates("asymmetric")
+        places = axis.coordinates("asymmetric", floats)
         return axis.linear(places) if kind.endswith("linear") else axis.nearest("", places)
-    places = axis.coordinates(view.text("coordinate_transformation_mode", "half_pixel"))
+    places = axis.coordinates(view.text("coordinate_transformation_mode", "half_pixel"), floats)
     if kind == "nearest":
         return axis.nearest(view.text("nearest_mode", "round_prefer_floor"), places)
     if kind == "linear":
