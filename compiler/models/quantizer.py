@@ -17,7 +17,8 @@ import onnx
 import onnx.version_converter
 from onnx import helper
 
-from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.errors import ModelError, first_line
+from vdla.compiler.frontend.normal_form import FREE_INITIALIZERS, normalize
 from vdla.compiler.frontend.shapes import (
     Open,
     Shapes,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 RANDOM_SAMPLES = 8
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
-FREE_INITIALIZERS = 4  # the first IR version in which an initializer need not be an input
 
 
 def quantize(
@@ -68,7 +68,7 @@ def quantize(
     Raises:
         ModelError: the model or the samples don't fit, or a size is open and no samples have it.
     """
-    model = _load(Path(source))
+    model = _load(Path(source), shapes)
     _check_floats(model, str(source))
     if calibration is None:
         inputs = static_shapes(model, str(source), shapes)
@@ -177,14 +177,14 @@ def _quiet() -> Iterator[None]:
         onnxruntime.set_default_logger_severity(WARNING)
 
 
-def _load(path: Path) -> onnx.ModelProto:
+def _load(path: Path, shapes: Shapes | None) -> onnx.ModelProto:
     try:
         model = onnx.load(str(path))
-        onnx.checker.check_model(model)
     except FileNotFoundError:
         raise ModelError(str(path), "an ONNX file", "no file") from None
-    except Exception as error:  # protobuf and the checker each raise their own
-        raise ModelError(str(path), "an ONNX model", str(error).strip().splitlines()[0]) from None
+    except Exception as error:  # protobuf and external data each raise their own
+        raise ModelError(str(path), "an ONNX model", first_line(error)) from None
+    normalize(model, str(path), shapes)
     if any(n.op_type == "QuantizeLinear" for n in model.graph.node):
         raise ModelError(str(path), "a float model", "one that is quantized already")
     return model

@@ -12,6 +12,9 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 
+FLOAT = 1  # ONNX's number of float32, TensorProto.FLOAT
+CHANNEL_SCALES = 21  # the first opset in which GroupNormalization has a scale for each channel
+
 
 @converts("BatchNormalization")
 def _batch_norm(view: OnnxNode) -> None:
@@ -79,13 +82,46 @@ def _layer_norm(view: OnnxNode) -> None:
 
 @converts("RMSNormalization")
 def _rms_norm(view: OnnxNode) -> None:
-    dtype, rank, make = view.real_dtype(), len(view.shape(0)), Maker(view)
-    axis = view.axis(view.integer("axis", -1), rank)
-    wide = make.cast(view.operand(0), "float32" if dtype == "float16" else dtype)
-    power = make.reduce("mean", make.binary("mul", wide, wide), range(axis, rank))
-    root = make.unary("sqrt", make.binary("add", power, view.real("epsilon", 1e-5)))
-    result = make.cast(make.binary("div", wide, root), dtype)
-    make.result(make.binary("mul", result, view.operand(1)))
+    make, data = Maker(view), view.operand(0)
+    axis = view.axis(view.integer("axis", -1), len(view.shape(0)))
+    result, root = _by_root(make, data, axis, view.real("epsilon", 1e-5), view.operand(1))
+    make.result(result)
+    if view.wanted(1):
+        make.result(make.unary("reciprocal", root), 1)
+
+
+@converts("SimplifiedLayerNormalization")
+def _simplified_layer_norm(view: OnnxNode) -> None:
+    """onnxruntime's older name of RMSNormalization, with the root's inverse as a second result."""
+    if view.integer("stash_type", FLOAT) != FLOAT:
+        raise view.unsupported(f"a stash_type of {FLOAT}, float32", view.integer("stash_type", 0))
+    _rms_norm(view)
+
+
+@converts("SkipSimplifiedLayerNormalization", domain="com.microsoft")
+def _skip_rms_norm(view: OnnxNode) -> None:
+    """RMSNormalization of the sum of two or three tensors; that sum is a result, too."""
+    view.real_dtype()
+    if view.wanted(1) or view.wanted(2):
+        raise view.unsupported("results in places 0 and 3 alone", "one of training's")
+    make = Maker(view)
+    data = make.binary("add", view.operand(0), view.operand(1))
+    if (bias := view.optional(3)) is not None:
+        data = make.binary("add", data, bias)
+    axis = len(view.shape(0)) - 1
+    result, _ = _by_root(make, data, axis, view.real("epsilon", 1e-5), view.operand(2))
+    make.result(result)
+    make.result(data, 3)
+
+
+def _by_root(make: Maker, data: str, axis: int, epsilon: float, scale: str) -> tuple[str, str]:
+    """Data by the root of its mean square from ``axis`` on, times ``scale``; the root with it."""
+    view, dtype = make.view, make.kind(data).dtype
+    view.real_dtype()
+    wide = make.cast(data, "float32" if dtype == "float16" else dtype)
+    power = make.reduce("mean", make.binary("mul", wide, wide), range(axis, len(make.shape(data))))
+    root = make.unary("sqrt", make.binary("add", power, epsilon))
+    return make.binary("mul", make.cast(make.binary("div", wide, root), dtype), scale), root
 
 
 @converts("InstanceNormalization")
@@ -104,13 +140,18 @@ def _group_norm(view: OnnxNode) -> None:
     make, shape, groups = Maker(view), view.shape(0), view.integer("num_groups", 0)
     if groups < 1 or shape[1] % groups:
         raise view.error(f"groups of {shape[1]} channels", groups)
-    if view.draft.opset < 21:
-        raise view.unsupported("a scale for each channel (opset 21 or later)", view.draft.opset)
     grouped = make.reshape(view.operand(0), (shape[0], groups, prod(shape[1:]) // groups))
     result, *_ = _standard(make, grouped, (2,), view.real("epsilon", 1e-5))
-    column = (shape[1], *(1,) * (len(shape) - 2))
-    scaled = make.binary("mul", make.reshape(result, shape), make.reshape(view.operand(1), column))
-    make.result(make.binary("add", scaled, make.reshape(view.operand(2), column)))
+    if view.draft.opset < CHANNEL_SCALES:
+        column: tuple[int, ...] = (groups, 1)
+    else:
+        column, result = (shape[1], *(1,) * (len(shape) - 2)), make.reshape(result, shape)
+    for operand in (1, 2):
+        if view.shape(operand) != column[:1]:
+            raise view.error(f"scales and biases of shape [{column[0]}]", list(view.shape(operand)))
+    scaled = make.binary("mul", result, make.reshape(view.operand(1), column))
+    biased = make.binary("add", scaled, make.reshape(view.operand(2), column))
+    make.result(make.reshape(biased, shape))
 
 
 @converts("LpNormalization")

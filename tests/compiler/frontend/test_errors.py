@@ -173,9 +173,9 @@ def test_input_dtype():
 def test_operand_without_a_source():
     proto = one("Relu")
     proto.graph.node[0].input[0] = "ghost"
-    text = message(proto)
-    assert text.startswith("m.onnx: expected a valid ONNX model, found ")
-    assert "ghost" in text
+    assert message(proto) == (
+        "m.onnx: node it (Relu): expected operands that something writes, found ghost"
+    )
 
 
 W = np.zeros((6, 4, 3, 3), np.float32)
@@ -353,16 +353,32 @@ def test_weights_that_memory_does_not_hold(tmp_path):
 @pytest.mark.parametrize(
     ("proto", "text"),
     [
-        (one("Relu", slope=1), "Unrecognized attribute: slope for operator Relu"),
-        (one("Relux"), "No Op registered for Relux"),
-        (one("Gelu", opset=13), "No Op registered for Gelu with domain_version of 13"),
-        (one("Transpose", perm=1.5), "attribute"),
+        (
+            one("Relu", slope=1),
+            "Unrecognized attribute: slope for operator Relu, in node it (Relu)",
+        ),
+        (
+            one("Gelu", opset=13),
+            "No Op registered for Gelu with domain_version of 13, in node it (Gelu)",
+        ),
+        (
+            one("Transpose", perm=1.5),
+            "Mismatched attribute type in 'it : perm'. Expected: 'INTS', actual: 'FLOAT', "
+            "in node it (Transpose)",
+        ),
     ],
 )
 def test_what_no_opset_has(proto, text):
-    found = message(proto)
-    assert found.startswith("m.onnx: expected a valid ONNX model, found ")
-    assert text in found
+    assert message(proto) == f"m.onnx: expected a valid ONNX model, found {text}"
+
+
+def test_an_operator_that_nobody_has():
+    opening = (
+        "m.onnx: node it (Relux): expected an operator that vdla or onnxruntime can run, found "
+    )
+    text = message(one("Relux"))
+    assert text.startswith(f"{opening}Relux: This is an invalid model. In Node, ")
+    assert text.endswith("Error No Op registered for Relux with domain_version of 17")
 
 
 def test_an_opset_that_is_not_there_yet():
