@@ -357,5 +357,7 @@ class _Consumers:
         zero = self.draft.known(node.input[2]) if len(node.input) > 2 else np.zeros(1, np.uint8)
         if scale is None or zero is None or scale.size != 1 or str(zero.dtype) not in BYTES:
             return None
+        if not scale > 0:
+            return None
         offset = 128 if zero.dtype == np.uint8 else 0
         return Quant(float(scale.reshape(())), int(zero.reshape(())) - offset)

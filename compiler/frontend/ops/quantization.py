@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -19,6 +21,7 @@ STORED_TYPES = frozenset(STORED)
 BYTES = ("int8", "uint8")
 FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
 FLOAT = onnx.TensorProto.FLOAT
+DEAD_SCALE = 2.0**-7  # of data that are all zeros, and have no other scale
 RESULTS = ("int8", "uint8", "int16", "uint16", *STORED)  # what QuantizeLinear writes
 
 
@@ -33,6 +36,11 @@ def _quantize(view: OnnxNode) -> None:
         return
     params = _quant_params(view, dtype)
     params.pop("dtype")
+    if (odd := _odd_scale(params["scale"])) is not None:
+        first = len(view.draft.nodes)
+        _quantize_by_parts(view, dtype)
+        _note(view, odd, first)
+        return
     node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.draft.emit(node, dtype)
 
@@ -46,12 +54,61 @@ def _dequantize(view: OnnxNode) -> None:
         _dequantize_by_parts(view, dtype)
         return
     data = view.draft.tensors[view.operand(0)]
-    params = _quant_params(view, data.dtype)
-    params.pop("dtype")
     if data.dtype not in ("int8", "uint8", "int32"):
         raise view.unsupported("int8, uint8 or int32 data", data.dtype)
-    node = ops.Dequantize(name=view.name, output=view.output, data=view.operand(0), **params)
-    view.draft.emit(node, "float32")
+    params = _quant_params(view, data.dtype)
+    params.pop("dtype")
+    name, odd = view.operand(0), _odd_scale(params["scale"])
+    if odd is not None and name not in view.draft.constants:
+        first = len(view.draft.nodes)
+        _dequantize_by_parts(view, dtype)
+        _note(view, odd, first)
+        return
+    node = ops.Dequantize(name=view.name, output=view.output, data=name, **params)
+    view.draft.emit(_with_positive_scales(view, node), "float32")
+
+
+def _odd_scale(scales: Sequence[float]) -> float | None:
+    """The first scale that isn't positive; None where all are."""
+    return next((scale for scale in scales if scale <= 0), None)
+
+
+def _note(view: OnnxNode, scale: float, first: int) -> None:
+    """Notes of the nodes from ``first`` on why they are of floats."""
+    reason = f"expected positive scales, found {scale:g}"
+    view.draft.reasons.update({node.name: reason for node in view.draft.nodes[first:]})
+
+
+def _with_positive_scales(view: OnnxNode, node: ops.Dequantize) -> ops.Dequantize:
+    """A Dequantize of a constant with the same results, whose scales are all positive.
+
+    Channels of scale 0 have their zero point as every element; those of a negative one are turned
+    around it, or where that leaves the type, they and their zero point are turned bit by bit.
+    """
+    scale, zero = np.array(node.scale), np.array(node.zero_point, np.int64)
+    if (scale > 0).all():
+        return node
+    data, axis = view.draft.constants[node.data], node.axis or 0
+    column = [1] * data.ndim
+    if node.axis is not None:
+        column[axis] = -1
+    spread, lows = zero.reshape(column), scale.reshape(column)
+    turned, limits = 2 * spread - data, np.iinfo(data.dtype)
+    others = tuple(i for i in range(data.ndim) if node.axis is None or i != axis)
+    outside = ((turned < limits.min) | (turned > limits.max)).any(axis=others, keepdims=True)
+    bits = (lows < 0) & outside
+    turned = np.where(bits, np.bitwise_not(data), turned)
+    values = np.where(lows > 0, data, np.where(lows < 0, turned, spread)).astype(data.dtype)
+    zeros = np.where(bits, np.bitwise_not(zero.astype(data.dtype)).reshape(column), spread)
+    positive = np.abs(scale)
+    fill = positive[positive > 0].min(initial=np.inf)
+    positive[positive == 0] = fill if np.isfinite(fill) else DEAD_SCALE
+    return replace(
+        node,
+        data=view.draft.add_constant(f"{view.name}.positive", values),
+        scale=tuple(float(s) for s in positive),
+        zero_point=tuple(int(z) for z in zeros.reshape(-1)),
+    )
 
 
 def _plain(view: OnnxNode) -> bool:
@@ -67,7 +124,8 @@ def _quantize_by_parts(view: OnnxNode, dtype: str) -> None:
     data = decoded(make, view.operand(0))
     if make.kind(data).dtype != "float32" or dtype not in RESULTS:
         raise view.unsupported(f"float32 data and a result of {' or '.join(RESULTS)}", dtype)
-    steps = make.binary("div", data, _spread(view, make, 1))
+    scale = _spread(view, make, 1)
+    steps = make.binary("div", data, scale)
     if "int" not in dtype:
         make.result(encoded(make, steps, dtype, bool(view.integer("saturate", 1))))
         return
@@ -75,6 +133,10 @@ def _quantize_by_parts(view: OnnxNode, dtype: str) -> None:
     if view.optional(2) is not None:
         steps = make.binary("add", steps, make.cast(_spread(view, make, 2), "float32"))
     low, high = limits(dtype)
+    known = make.value(view.operand(1))
+    if known is not None and not known.all():  # by 0, positive data are the most, others the least
+        ends = make.where(make.binary("gt", data, 0.0), make.like(high, data), make.like(low, data))
+        steps = make.where(make.binary("eq", scale, 0.0), ends, steps)
     limited = make.binary("min", make.binary("max", steps, float(low)), float(high))
     make.result(encoded(make, limited, dtype) if dtype in STORED else make.cast(limited, dtype))
 
@@ -125,10 +187,8 @@ def _quant_params(view: OnnxNode, dtype: str) -> dict[str, Any]:
     if scale.dtype != np.float32:
         raise view.unsupported("a float32 scale", scale.dtype)
     scale = scale.reshape(-1)
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise view.error(
-            "positive finite scales", f"{scale[~(np.isfinite(scale) & (scale > 0))][0]:g}"
-        )
+    if not np.isfinite(scale).all():
+        raise view.error("finite scales", f"{scale[~np.isfinite(scale)][0]:g}")
     if view.optional(2) is None:
         zero = np.zeros(scale.shape, dtype)
     else:

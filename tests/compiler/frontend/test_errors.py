@@ -242,8 +242,8 @@ W = np.zeros((6, 4, 3, 3), np.float32)
             "node it (Reshape): expected a shape of 168 elements, found [5, -1]",
         ),
         (
-            one("QuantizeLinear", "bad", "z", constants={"bad": np.array(0, np.float32)}),
-            "node it (QuantizeLinear): expected positive finite scales, found 0",
+            one("QuantizeLinear", "bad", "z", constants={"bad": np.array(np.inf, np.float32)}),
+            "node it (QuantizeLinear): expected finite scales, found inf",
         ),
         (
             one(
