@@ -326,6 +326,38 @@ def test_strict_is_for_the_accelerator(refused, vdla, tmp_path):
     assert refused("compile", "digits", "-o", path, "--device", "cpu", "--strict") == line
 
 
+def test_files_that_are_read_are_not_written(refused, tmp_path):
+    """By whatever name: the same path, a relative one, a link of either kind."""
+    (tmp_path / "in").mkdir()
+    source = tmp_path / "in" / "m"
+    source.write_bytes(b"as it was")
+    (tmp_path / "soft").symlink_to(source)
+    (tmp_path / "hard").hardlink_to(source)
+    for command in (
+        ("compile", "in/m", "-o"), ("compile", "digits", "-c", "in/m", "-o"),
+        ("quantize", "in/m", "-o"), ("quantize", "f.onnx", "--calibration", "in/m", "-o"),
+        ("run", "in/m", "--output"), ("run", "in/m", "--trace"),
+        ("run", "digits", "--input", "in/m", "--output"), ("isa", "asm", "in/m", "-o"),
+    ):  # fmt: skip
+        for output in ("in/m", source, "in/../in/m", "soft", "hard"):
+            assert refused(*command, output) == (
+                f"{output}: expected a file that the command doesn't read, found in/m; "
+                "write to another"
+            )
+    assert refused("explore", "in/m", "--report", "soft") == (
+        "soft: expected a file that the command doesn't read, found in/m; write to another"
+    )
+    assert refused("quantize", "soft", "-o", "in/m") == (
+        "in/m: expected a file that the command doesn't read, found soft; write to another"
+    )
+    (tmp_path / "own.toml").write_text(load_config("tiny").to_toml())
+    assert refused("isa", "doc", "-c", "own.toml", "-o", "own.toml") == (
+        "own.toml: expected a file that the command doesn't read, found own.toml; write to another"
+    )
+    assert source.read_bytes() == b"as it was"
+    assert (tmp_path / "own.toml").read_text() == load_config("tiny").to_toml()
+
+
 def test_places_to_write(refused, tmp_path):
     """Known before the work starts; nothing is written for a wrong option either."""
     (tmp_path / "file").touch()

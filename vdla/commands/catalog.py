@@ -164,22 +164,22 @@ def _cuda_devices() -> list[tuple[str, str, str]]:
 
 def isa_doc(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The manual."""
-    write_text(output, manual(load_config(config, settings)))
+    write_text(output, manual(load_config(config, settings)), config)
 
 
 def isa_header(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The C header."""
-    write_text(output, header(load_config(config, settings)))
+    write_text(output, header(load_config(config, settings)), config)
 
 
 def isa_rdl(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The register map."""
-    write_text(output, systemrdl(load_config(config, settings)))
+    write_text(output, systemrdl(load_config(config, settings)), config)
 
 
 def isa_asm(source: Path, output: Path, config: str, settings: Sequence[str]) -> None:
     """Assembles a file."""
-    check_folder(output)
+    check_folder(output, source, config)
     try:
         text = source.read_text()
     except UnicodeDecodeError:
@@ -210,7 +210,7 @@ def isa_disasm(
     else:
         chosen = load_config(config or "paper", settings)
         texts = [disassemble(Program.from_bytes(raw, chosen, str(source)))]
-    write_text(output, "\n".join(texts))
+    write_text(output, "\n".join(texts), source, config)
 
 
 def _depths(config: Config) -> tuple[str, ...]:

@@ -33,11 +33,12 @@ from vdla.support.names import path_part
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
+    config_name = options.config
     config = resolve_on(options.board, options.config, options.settings)
     options = replace(options, config=config, board=None, settings=())
     check_output_folder(output.out)
     if output.report is not None:
-        check_folder(output.report)
+        check_folder(output.report, model, config_name, options.records)
     result, sweep = _measure(model, options)
     if not result.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in result.host.items())

@@ -29,7 +29,7 @@ def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json
     if options.log is not None:
         check_folder(Path(options.log))
     if output.page is not None:
-        check_folder(output.page)
+        check_folder(output.page, *models, options.space, options.log)
     if output.export is not None:
         check_output_folder(output.out)
     with progress() as update:

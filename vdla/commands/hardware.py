@@ -40,7 +40,7 @@ AROUND = 6  # instructions shown on either side of a difference
 
 def verilog(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """Prints or writes the core's Verilog."""
-    write_text(output, build.verilog(load_config(config, settings)))
+    write_text(output, build.verilog(load_config(config, settings)), config)
 
 
 def lockstep(options: Lockstep, json: bool) -> None:

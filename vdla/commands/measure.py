@@ -53,7 +53,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Runs a model once, or over a bundled test split."""
     for path in (files.output, files.trace):
         if path is not None:
-            check_folder(path)
+            check_folder(path, model, files.input, files.energy, options.config, options.records)
     by = energy_table(files.energy)
     options = _told(options, files)
     split = _test_images(model, options, files)

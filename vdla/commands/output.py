@@ -85,26 +85,46 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
             yield update
 
 
-def write_text(path: Path | None, text: str) -> None:
-    """To a file, whole or not at all; without a path to stdout."""
+def write_text(path: Path | None, text: str, *sources: object) -> None:
+    """To a file that is none of ``sources``, whole or not at all; without a path to stdout."""
     if path is None:
         print(text, end="")
         return
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), *sources)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """To a file, whole or not at all."""
-    check_folder(path)
+def write_bytes(path: Path, data: bytes, *sources: object) -> None:
+    """To a file that is none of ``sources``, whole or not at all."""
+    check_folder(path, *sources)
     files.write_bytes(path, data)
 
 
-def check_folder(path: Path) -> None:
-    """Raises UsageError unless a file can be made at ``path``: known before hours of work."""
+def check_folder(path: Path, *sources: object) -> None:
+    """Raises UsageError unless a file can be made at ``path``: known before hours of work.
+
+    Args:
+        path: the file to write.
+        sources: what the command reads; those that are names of files must not be ``path``, by
+            whatever link.
+    """
     if not path.parent.is_dir():
         raise UsageError(f"{path}: expected the folder {path.parent} to exist, found none")
     if path.is_dir():
         raise UsageError(f"{path}: expected a file to write, found a folder")
+    for source in sources:
+        if isinstance(source, str | Path) and _is_same(path, Path(source)):
+            raise UsageError(
+                f"{path}: expected a file that the command doesn't read, found {source}; "
+                "write to another"
+            )
+
+
+def _is_same(path: Path, source: Path) -> bool:
+    """Whether two paths lead to one regular file, by links or otherwise."""
+    try:
+        return path.is_file() and path.samefile(source)
+    except OSError:  # there is no such source: a bundled model's name
+        return False
 
 
 def check_output_folder(path: Path) -> None:

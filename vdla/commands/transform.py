@@ -14,7 +14,7 @@ from vdla.runtime.module import Module
 
 def compile_model(model: str, output: Path, options: Compile, json: bool) -> None:
     """Compiles a model into a module file."""
-    check_folder(output)
+    check_folder(output, model, options.config, options.records)
     if options.dump is not None:
         check_output_folder(options.dump)
     with progress() as update:
@@ -65,7 +65,7 @@ def print_placement(module: Module) -> None:
 
 def quantize(model: Path, output: Path, options: Quantize) -> None:
     """Quantizes a float model."""
-    check_folder(output)
+    check_folder(output, model, options.calibration)
     api.quantize(model, output, options)
     if options.calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
