@@ -154,6 +154,8 @@ def unroll(view: OnnxNode, op: str, layer_of: LayerOf) -> None:
     for number, backwards in enumerate(ways):
         layer = layer_of(view, make, data, number, _functions(view, op, number))
         shape = batch, layer.hidden
+        if (size := view.integer("hidden_size", layer.hidden)) != layer.hidden:
+            raise view.error(f"hidden_size {layer.hidden}, as its weights have it", size)
         state = _initial(view, make, 5, number, shape, swapped)
         cell = _initial(view, make, 6, number, shape, swapped) if op == "LSTM" else ""
         run = {"RNN": layer.rnn, "GRU": layer.gru, "LSTM": layer.lstm}[op]
