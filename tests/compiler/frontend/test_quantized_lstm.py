@@ -101,3 +101,14 @@ def test_refused_scales():
         "m: node it (DynamicQuantizeLSTM): expected 1 or 24 scales and zero points of the weights, "
         "found 5"
     )
+
+
+def test_a_hidden_size_that_is_not_the_weights():
+    proto = model("forward", "int8", False, "b")
+    next(a for a in proto.graph.node[0].attribute if a.name == "hidden_size").i = HIDDEN + 1
+    with pytest.raises(ModelError) as caught:
+        import_model(proto, "m")
+    assert str(caught.value) == (
+        f"m: node it (DynamicQuantizeLSTM): expected hidden_size {HIDDEN}, as its weights have it, "
+        f"found {HIDDEN + 1}"
+    )
