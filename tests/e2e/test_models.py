@@ -96,21 +96,26 @@ def dynamic(path, *sizes):
 
 @pytest.mark.parametrize("size", ["batch", pytest.param(-1, marks=pytest.mark.long)])
 def test_sizes_that_a_model_leaves_open(size, vdla, tmp_path, monkeypatch):
-    """``--shape`` on every command; what ``quantize`` wrote is as open as what it read."""
+    """``--shape`` on every command; what ``quantize`` wrote is as open as what it read, and notes
+    the shape that ``quantize`` was given for where none is."""
     monkeypatch.chdir(tmp_path)
     dynamic("f.onnx", size, 4, 6, 6)
     given = ("--shape", "batch=3" if size == "batch" else "x=3,4,6,6")
     assert vdla("quantize", "f.onnx", "-o", "q.onnx").code == 2
     assert vdla("quantize", "f.onnx", "-o", "q.onnx", *given).code == 0
-    small = ("q.onnx", "-c", "tiny")
+    np.savez("c.npz", x=np.random.default_rng(0).standard_normal((3, 4, 6, 6)))
+    assert vdla("quantize", "f.onnx", "-o", "open.onnx", "--calibration", "c.npz").code == 0
+    small, without = ("q.onnx", "-c", "tiny"), ("open.onnx", "-c", "tiny")
     for name, *options in (
         ("compile", "-o", "m.vdla"), ("run",), ("run", "--device", "cpu"), ("run", "--check"),
         ("compare",), ("tune", "--log", "l", "--searcher", "grid", "--trials", "1"),
     ):  # fmt: skip
-        done = vdla(name, *small, *options)
+        done = vdla(name, *without, *options)
         assert done.code == 2
         assert done.err.count("--shape") == done.err.count("\n") == 1
         assert vdla(name, *small, *options, *given).code == 0
+        if name in ("run", "compare"):
+            assert vdla(name, *small, *options).code == 0
     assert api.load("m.vdla").tensors["x"].shape == (3, 4, 6, 6)
     done = vdla("lockstep", "-c", "tiny", "--model", "q.onnx", *given, "--json")
     assert done.json["mismatches"] == 0

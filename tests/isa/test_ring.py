@@ -95,9 +95,11 @@ def test_an_instruction_of_an_option(monkeypatch):
     for config in CONFIGS:
         assert Mark().is_legal(config) == (config is four)
         assert Stream.of_bytes(config, Mark().encode(config)).legal.tolist() == [config is four]
-    monkeypatch.setattr(single, "INSTRUCTIONS", (*INSTRUCTIONS, Mark))
-    (finding,) = single.check_fields(Stream.of(plain, [Mark(), Finish()]))
+    every = (*INSTRUCTIONS, Mark)
+    monkeypatch.setattr(single, "instruction_set", lambda c: [k for k in every if k.exists(c)])
+    (finding,) = single.check_opcodes(plain, [Mark(), Finish()])
     assert finding.text == "MARK 0: expected a config with vector_engine, found paper"
+    assert single.check_opcodes(four, [Mark(), Finish()]) == []
     assert single.check_fields(Stream.of(four, [Mark(), Finish()])) == []
 
 

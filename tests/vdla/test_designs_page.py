@@ -13,7 +13,7 @@ from vdla.explore.sensitivity import sensitivity
 from vdla.isa.config import load_config
 
 SPACE = """
-name = "<b>mine</b>"
+name = "mine"
 base = "tiny"
 [parameters]
 acc_bytes = [2048, 4096, 8192]
@@ -47,7 +47,7 @@ def test_the_file_names_no_other(found):
     assert re.findall(r"""(?:src|href)="(?!#)(.*?)\"""", text) == ["data:,"]
     assert "default-src 'none'" in text
     assert "{{" not in text
-    assert "<b>mine" not in text
+    assert "<b>digits" not in designs_page(["<b>digits</b>"], found)
 
 
 def test_every_design_is_a_dot_and_the_front_is_ringed(page, found):
