@@ -31,10 +31,8 @@ def say(text: str, code: int) -> int:
 
 def interrupted() -> int:
     """The ending after Ctrl-C, or after OpenBLAS has raised its signal for want of memory."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    where = "" if limit == resource.RLIM_INFINITY else (
-        f"; or OpenBLAS has found no memory within the limit of {limit >> 20:,} MiB (ulimit -v)"
-    )  # fmt: skip
+    within = _within_limit()
+    where = f"; or OpenBLAS has found no memory{within}" if within else ""
     return say(f"interrupted; what was written is whole{where}", INTERRUPTED)
 
 
@@ -46,11 +44,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def out_of_memory(error: BaseException) -> int:
     """The ending for want of memory."""
+    what = str(error).strip() or "an allocation that failed"
+    return say(f"expected enough memory{_within_limit()}, found {what}", WRONG)
+
+
+def _within_limit() -> str:
+    """What to say of this process's limit of memory; nothing where it has none."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     limited = limit != resource.RLIM_INFINITY
-    where = f" within the limit of {limit >> 20:,} MiB (ulimit -v)" if limited else ""
-    what = str(error).strip() or "an allocation that failed"
-    return say(f"expected enough memory{where}, found {what}", WRONG)
+    return f" within the limit of {limit >> 20:,} MiB (ulimit -v)" if limited else ""
 
 
 def of_usage(error: Exception) -> int:
