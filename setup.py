@@ -37,6 +37,8 @@ setup(
             "*.c",
             "*.h",
             "*.ll",
+            "*.ll.xz",
+            "index.json",
             "py.typed",
         ],
         "vdla.analysis.report": ["*.html", "*.css", "*.js"],

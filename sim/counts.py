@@ -38,8 +38,8 @@ from vdla.isa.instructions import (
 )
 from vdla.sim.machine import Run
 from vdla.sim.nest import COUNT, EXTENT_0, UOP_BEGIN
-from vdla.sim.semantics import load_rows, tile_entries
-from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops, uop_layout
+from vdla.sim.stream import Bytes, Rows, Stream, column, uop_layout
+from vdla.sim.transfers import take_uops, tile_entries
 from vdla.support.numbers import ceil_div
 
 BUSY = "busy"  # the cause of cycles that an engine works in
@@ -159,10 +159,7 @@ class _Counter:
             self._access(buffer, loaded * beats, bits // beats, writes=True)
             self._access(buffer, entries - loaded, bits, writes=True)
         if memory == Mem.UOP and entries:
-            load_rows(row, dram, self.raw, int(row[_L_PAD]) & 0xFF)
-            first = int(row[_L_SRAM])
-            loaded_uops = self.raw[first : first + entries].reshape(-1)
-            decode_uops(loaded_uops, self.layout, self.uops, first * config.uops_per_word)
+            take_uops(row, dram, self.raw, self.layout, self.uops)
 
     def store(self, row: Rows, dram: Bytes) -> None:
         """Vectors leave ACC, whole or narrow, to DRAM or to INP."""
@@ -215,7 +212,7 @@ class _Counter:
         self.accesses[Access(memory, writes, bits)] += count
 
 
-_L_MEMORY, _L_SRAM, _L_PAD = (column(Load, n) for n in ("memory", "sram_base", "pad_value"))
+_L_MEMORY = column(Load, "memory")
 _L_X, _L_Y, _L_Z = (column(Load, f"{axis}_size") for axis in "xyz")
 _S_MEMORY = column(Store, "memory")
 _S_X, _S_Y, _S_Z = (column(Store, f"{axis}_size") for axis in "xyz")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.instructions import Gemm, Init
-from vdla.sim.compiled import inline, jit
+from vdla.sim.compiled import inline, shared
 from vdla.sim.nest import (
     COUNT,
     DST,
@@ -28,19 +28,25 @@ Int32 = NDArray[np.int32]
 Lanes = NDArray[np.signedinteger[Any]]
 
 _INIT, _WGT, _BIAS = (column(Gemm, name) for name in ("init", "wgt_base", "bias_base"))
+_WINDOW = column(Gemm, "window")
 _INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
 
 
-@jit
-def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: Int8 | None) -> None:
-    """Runs a GEMM. ``window`` is int8 [rows, window_taps, block_in] of zeros, if it has the flag;
-    without one, numba compiles a loop of its own.
+@shared
+def multiply(
+    row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: Int8, value: Int32
+) -> bool:
+    """Runs a GEMM; False: its micro-ops lead beyond a memory, and nothing ran.
 
-    Raises:
-        IndexError: its micro-ops lead beyond a memory.
+    ``window`` is int8 [window_rows, window_taps, block_in] and ``value`` int32 [block_out]: room
+    for what the machine's registers hold.
     """
     if is_empty(row):
-        return
+        return True
+    windowed = row[_WINDOW] != 0
+    for each in range(window.shape[0] if windowed else 0):
+        for age in range(window.shape[1]):
+            _clear(window[each, age])
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_INIT]
     pitch = window_pitch(row)
@@ -48,8 +54,7 @@ def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: In
     leaves = leaves or leads_beyond(row, DST, uops, 1, acc.shape[0])
     leaves = leaves or leads_beyond(row, _WGT, uops, 3, wgt.shape[0])
     if leaves or (mode == _INIT_BIAS and leads_beyond(row, _BIAS, uops, 0, acc.shape[0])):
-        raise IndexError("an entry within its memory")
-    value = np.zeros(lanes_out, np.int32)
+        return False
     for i0 in range(row[EXTENT_0]):
         for i1 in range(row[EXTENT_1]):
             for i2 in range(row[EXTENT_2]):
@@ -66,8 +71,7 @@ def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: In
                         held = dst
                     if uops[u, 0] and mode != _INIT_ACC:
                         _copy(value, acc[held])  # the bias may be this very accumulator
-                        for o in range(lanes_out):
-                            value[o] = 0
+                        _clear(value)
                         if mode == _INIT_BIAS:
                             b = i0 * row[_BIAS + 1] + i1 * row[_BIAS + 2] + i2 * row[_BIAS + 3]
                             _copy(acc[row[_BIAS] + b], value)
@@ -78,12 +82,13 @@ def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: In
                         for i in range(lanes_in):
                             total += np.int32(w[o, i]) * np.int32(x[i])
                         value[o] += total
-                    if window is not None:
+                    if windowed:
                         for each in range(window.shape[0]):
                             _enter(inp[src + each * pitch], window[each])
                         _add_window(w, x, window, value)
                 if held >= 0:
                     _copy(value, acc[held])
+    return True
 
 
 @inline
@@ -118,3 +123,10 @@ def _copy(source: Lanes, to: Lanes) -> None:
     """A vector; an assignment of arrays takes numba three times as long to compile as all else."""
     for i in range(to.shape[0]):
         to[i] = source[i]
+
+
+@inline
+def _clear(vector: Lanes) -> None:
+    """Puts zeros into a vector."""
+    for i in range(vector.shape[0]):
+        vector[i] = 0

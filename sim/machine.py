@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import PAGE_BYTES, Config
-from vdla.isa.identity import Option, options_of, probe, with_titles
 from vdla.isa.instructions import (
     SIDES,
-    Alu,
-    Finish,
-    Gemm,
     Instruction,
-    Load,
-    Store,
-    memories,
-    stored_memories,
 )
 from vdla.isa.registers import Fault
 from vdla.isa.ring import engines, ring_of
 from vdla.sim import timing
-from vdla.sim.compiled import compile_once
-from vdla.sim.semantics import State, execute
+from vdla.sim.semantics import ALL_RAN, State
 from vdla.sim.stream import Bytes, Stream
 from vdla.sim.timing import CAUSES, Clock
 from vdla.support.errors import CheckError
@@ -82,7 +72,6 @@ def simulate(
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
     """Simulates a stream that was laid out before, and may be run often."""
-    warm_up(stream.config)
     return _run(stream, dram, numerics=numerics)
 
 
@@ -116,11 +105,9 @@ def run_functional(stream: Stream, finish: NDArray[np.int64], dram: Bytes) -> St
         whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
         whole[: dram.size] = dram
     state = State(stream.config, whole)
-    for index in np.lexsort((stream.rows[:, 0], finish)):
-        try:
-            execute(state, stream.rows[index])
-        except IndexError:
-            raise SimulationError(_undefined(stream, index)) from None
+    stopped = state.run(stream.rows, np.lexsort((stream.rows[:, 0], finish)))
+    if stopped != ALL_RAN:
+        raise SimulationError(_undefined(stream, stopped))
     if whole is not dram:
         dram[:] = whole[: dram.size]
     return state
@@ -141,29 +128,9 @@ def _fault_error(stream: Stream, clock: Clock) -> FaultError:
 
 
 def warm_up(config: Config) -> None:
-    """Compiles the loops that run programs of a config, or fetches them from the cache, before
-    anything is timed."""
-    _warm_up(options_of(config))
+    """Has the loops ready that run programs of a config, before anything is timed."""
+    State(config, np.zeros(PAGE_BYTES, np.uint8)).prepare()
     timing.warm_up(config)
-
-
-@cache
-def _warm_up(options: tuple[Option, ...]) -> None:
-    """Configs with the same options share their loops."""
-    config = probe(options)
-    size = {"x_size": 1, "y_size": 1, "z_size": 1}
-    program = [
-        *(Load(memory=memory, **size) for memory in memories(config)),
-        Gemm(uop_count=1),
-        *([Gemm(uop_count=1, window=1)] if config.window_taps else ()),
-        Alu(uop_count=1),
-        *(Store(memory=memory, **size) for memory in stored_memories(config)),
-        Finish(),
-    ]
-    stream = Stream.of(config, program, 2048)
-    clock = Clock(stream, np.zeros(4096, np.uint8))
-    what = f"simulator's arithmetic{with_titles(options)}"
-    compile_once(what, lambda: run_functional(stream, clock.finish, np.zeros(4096, np.uint8)))
 
 
 def deadlock_report(stream: Stream, start: Sequence[int] | NDArray[np.int64]) -> str:

@@ -27,7 +27,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.program import Program
 from vdla.isa.ring import Engine, engines, ring_of
-from vdla.sim.compiled import jit
+from vdla.sim.compiled import shared
 
 Rows = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -153,14 +153,16 @@ def uop_layout(config: Config) -> NDArray[np.int64]:
     return np.array([*rows, [config.uop_entry, config.uops_per_word]], np.int64)
 
 
-@jit
-def decode_uops(raw: Bytes, layout: Rows, out: Rows, at: int) -> None:
-    """Decodes packed micro-ops into rows (first, dst, src, wgt) of ``out`` from ``at``."""
-    size = layout[4, 0]
-    for i in range(raw.shape[0] // size):
+@shared
+def decode_uops(raw: Bytes, first: int, entries: int, layout: Rows, uops: Rows) -> None:
+    """Decodes the packed micro-ops in some entries of ``raw`` [entry, byte] into rows (first, dst,
+    src, wgt) of ``uops``."""
+    size, per_entry = layout[4, 0], layout[4, 1]
+    for i in range(entries * per_entry):
+        entry, begin = first + i // per_entry, i % per_entry * size
         word = np.uint64(0)
         for b in range(size):
-            word |= np.uint64(raw[i * size + b]) << np.uint64(8 * b)
+            word |= np.uint64(raw[entry, begin + b]) << np.uint64(8 * b)
         for f in range(4):
             mask = (np.uint64(1) << np.uint64(layout[f, 1])) - np.uint64(1)
-            out[at + i, f] = np.int64((word >> np.uint64(layout[f, 0])) & mask)
+            uops[first * per_entry + i, f] = np.int64((word >> np.uint64(layout[f, 0])) & mask)

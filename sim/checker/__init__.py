@@ -19,12 +19,11 @@ execution they happen the other way round. Footprints are exact, micro-op by mic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from vdla.isa.config import Config, load_config
-from vdla.isa.instructions import Finish, Instruction, Load, Mem
+from vdla.isa.config import Config
+from vdla.isa.instructions import Instruction, Load, Mem
 from vdla.sim.checker.execution import execute
 from vdla.sim.checker.finding import Finding
 from vdla.sim.checker.footprint import L_MEMORY, rows_of
@@ -38,7 +37,6 @@ from vdla.sim.checker.single import (
     check_tensors,
 )
 from vdla.sim.checker.words import describe, describe_tokens
-from vdla.sim.compiled import compile_once
 from vdla.sim.stream import Bytes, Stream
 
 __all__ = ["Finding", "Tensors", "check"]
@@ -68,23 +66,6 @@ def check(
     """
     if result := check_finish(instructions) or check_opcodes(config, instructions):
         return result
-    _warm_up()
-    return _check(config, instructions, dram, base, tensors)
-
-
-@cache
-def _warm_up() -> None:
-    """Compiles the loops, or fetches them from the cache."""
-    compile_once("checker", lambda: _check(load_config("tiny"), [Finish()], None, 0))
-
-
-def _check(
-    config: Config,
-    instructions: Sequence[Instruction],
-    dram: Bytes | None,
-    base: int,
-    tensors: Tensors | None = None,
-) -> list[Finding]:
     stream = Stream.of(config, instructions, base)
     if dram is None and np.any(rows_of(stream, Load)[1][:, L_MEMORY] == Mem.UOP):
         raise ValueError("expected the DRAM image that holds the program's micro-ops, found none")

@@ -20,7 +20,6 @@ from vdla.isa.ring import Engine
 from vdla.sim.checker.footprint import (
     L_DRAM,
     L_MEMORY,
-    L_PAD,
     L_SRAM,
     L_X,
     L_X0,
@@ -64,10 +63,10 @@ from vdla.sim.checker.tables import (
     make_tables,
 )
 from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
-from vdla.sim.compiled import inline, jit, shared
+from vdla.sim.compiled import compiled, inline, shared
 from vdla.sim.nest import is_empty, window_pitch
-from vdla.sim.semantics import load_rows
-from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column, decode_uops
+from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column
+from vdla.sim.transfers import load_uops
 
 
 def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
@@ -82,7 +81,9 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
         Raw findings, and per engine the number of instructions that started.
     """
     tables, queues = make_tables(stream, dram, sound), make_queues(stream, stream.config)
-    _run(tables, queues)
+    engines = len(Engine)
+    token_clocks = np.zeros((len(queues.pushed), queues.limit, engines), np.int64)
+    _run(tables, queues, token_clocks, np.zeros((engines, engines), np.int64))
     return tables.findings[: tables.findings[-1, 0]], queues.started
 
 
@@ -104,12 +105,14 @@ _FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 _TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which memory
 
 
-@jit
-def _run(t: Tables, q: Queues) -> None:
-    """Executes serially as far as tokens and queues allow."""
+@compiled("checker")
+def _run(t: Tables, q: Queues, token_clocks: Rows, clocks: Rows) -> None:
+    """Executes serially as far as tokens and queues allow.
+
+    ``token_clocks`` [token queue, slot, engine] and ``clocks`` [engine, engine] are room for the
+    clocks of tokens, and of each engine's next instruction.
+    """
     dispatched, engines = 0, len(q.started)
-    token_clocks = np.zeros((len(q.pushed), q.limit, engines), np.int64)
-    clocks = np.zeros((engines, engines), np.int64)
     while True:
         dispatched = dispatch(q, dispatched)
         engine = first_ready(q)
@@ -148,7 +151,7 @@ def _push(q: Queues, index: int, engine: int, token_clocks: Rows, clocks: Rows) 
             token_clocks[queue, slot, engine] = q.started[engine]
 
 
-@jit
+@shared
 def _access(t: Tables, index: int, engine: int, number: int) -> None:
     """Everything one instruction reads and writes."""
     opcode = t.rows[index, 0]
@@ -160,7 +163,7 @@ def _access(t: Tables, index: int, engine: int, number: int) -> None:
         _nest(t, index, engine, number)
 
 
-@jit
+@shared
 def _load(t: Tables, index: int, number: int) -> None:
     row = t.rows[index]
     memory, beats = _TABLE_OF[row[L_MEMORY]], t.beats[row[L_MEMORY]]
@@ -176,12 +179,10 @@ def _load(t: Tables, index: int, number: int) -> None:
     for entry in range(row[L_SRAM], row[L_SRAM] + row[L_Z] * height * width):
         _touch(t, index, _LOAD, number, memory, entry, WRITE)
     if memory == UOP:
-        n = load_rows(row, t.dram, t.uop_raw, int(row[L_PAD] & 0xFF))
-        raw = t.uop_raw[row[L_SRAM] : row[L_SRAM] + n].reshape(-1)
-        decode_uops(raw, t.uop_layout, t.uops, row[L_SRAM] * t.uop_layout[4, 1])
+        load_uops(row, t.dram, t.uop_raw, t.uop_layout, t.uops)
 
 
-@jit
+@shared
 def _store(t: Tables, index: int, number: int) -> None:
     row = t.rows[index]
     narrow, forwards = row[S_MEMORY] != _MEM_ACC, row[S_MEMORY] == _MEM_INP
@@ -202,7 +203,7 @@ def _store(t: Tables, index: int, number: int) -> None:
                         _write_dram(t, index, number, word)
 
 
-@jit
+@shared
 def _nest_fits(t: Tables, index: int) -> bool:
     """Whether a GEMM or ALU stays within its memories; reports where it doesn't."""
     row = t.rows[index]
@@ -276,7 +277,7 @@ def _index_fits(t: Tables, index: int, base: int, field: int, memory: int, pitch
     return False
 
 
-@jit
+@shared
 def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     """A read of dst needs no record beside its write: a write conflicts with all a read does."""
     row = t.rows[index]

@@ -8,15 +8,13 @@ buffer has room for a burst beside any part of an instruction (``fetch_buffer_be
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from vdla.isa.config import Config, load_config
-from vdla.isa.instructions import Finish
+from vdla.isa.config import Config
 from vdla.isa.ring import Engine, ring_of
-from vdla.sim.compiled import compile_once, inline, jit_lean
+from vdla.sim.compiled import compiled, inline
 from vdla.sim.stream import POPS, PUSHES, Rows, Stream, token_queues
 
 
@@ -61,19 +59,10 @@ def token_limit(stream: Stream, config: Config) -> int:
 
 def run_tokens(q: Queues) -> None:
     """Starts instructions as long as one can."""
-    _compile()
     _run(q)
 
 
-@cache
-def _compile() -> None:
-    """Compiles the loop, or fetches it from numba's cache."""
-    config = load_config("tiny")
-    queues = make_queues(Stream.of(config, [Finish()]), config)
-    compile_once("checker tokens", lambda: _run(queues))
-
-
-@jit_lean
+@compiled("checker")
 def _run(q: Queues) -> None:
     dispatched = 0
     while True:

@@ -7,18 +7,14 @@ estimated.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES, Config
-from vdla.isa.identity import Identity, Option, options_of, probe, with_titles
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Finish
-from vdla.isa.memory import PROBED_BANKS, Memory
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine
-from vdla.sim.compiled import compile_once, inline, jit_lean
+from vdla.sim.compiled import compiled, inline, prepare
 from vdla.sim.stream import Bytes, Rows, Stream
 from vdla.sim.timing.banks import banks_wake, step_banks
 from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute, vector_comes
@@ -28,7 +24,7 @@ from vdla.sim.timing.fault import stop, stopped
 from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAITED, step_fetch
 from vdla.sim.timing.load import step_load, writes_acc, writes_inp
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, step_bus
-from vdla.sim.timing.nest import load_uops
+from vdla.sim.timing.nest import take_over_uops
 from vdla.sim.timing.pipeline import shift_ports, wake_of
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
 from vdla.sim.timing.store import (
@@ -69,7 +65,6 @@ class Clock:
         identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
-        warm_up(stream.config)
         self.state, tables = reset(stream, dram)
         self.state.settings.stepped = stepped
         if until is not None:
@@ -87,19 +82,8 @@ class Clock:
 
 
 def warm_up(config: Config) -> None:
-    """Compiles the loop that counts the cycles of programs of a config and its kind of memory, or
-    fetches it from the cache."""
-    _compile(options_of(config), config.memory.banks is not None)
-
-
-@cache
-def _compile(options: tuple[Option, ...], has_banks: bool) -> None:
-    """Compiles the loop that runs programs of configs with these options, or fetches it."""
-    memory = Memory(banks=PROBED_BANKS if has_banks else None)
-    stream = Stream.of(replace(probe(options), memory=memory), [Finish()])
-    state, tables = reset(stream, np.zeros(PAGE_BYTES, np.uint8))
-    behind = " behind banks" if has_banks else ""
-    compile_once(f"simulator{with_titles(options)}{behind}", lambda: _run(state, tables))
+    """Has the loop ready that counts the cycles of programs of a config."""
+    prepare(_run, *reset(Stream.of(config, [Finish()]), np.zeros(PAGE_BYTES, np.uint8)))
 
 
 def _marked_rows(stream: Stream) -> Rows:
@@ -123,7 +107,7 @@ def _refusal(stream: Stream, identity: Identity | None) -> Fault:
     return Fault.NONE if stream.instructions else Fault.ILLEGAL
 
 
-@jit_lean
+@compiled("simulator")
 def _run(m: Machine, t: Tables) -> int:
     """Runs to the end, a fault, a deadlock or ``until``; the cycles it took, -1 for a deadlock.
 
@@ -149,7 +133,7 @@ def _run(m: Machine, t: Tables) -> int:
         moved = fetch != WAITED
         moved |= step_load(m, t, fetch & REQUESTED == 0, now)
         if m.engines.finished[_LOAD] != loaded and not stopped(m):
-            load_uops(m, t, t.order[_LOAD, loaded])
+            take_over_uops(m, t, t.order[_LOAD, loaded])
         moved |= step_compute(m, t, port_taken, now)
         if t.variant.vector_engine is not None:
             moved |= step_vector(m, t, port_taken, now)

@@ -18,9 +18,9 @@ from vdla.isa.instructions import (
 )
 from vdla.sim.compiled import inline
 from vdla.sim.nest import window_pitch
-from vdla.sim.semantics import load_rows
-from vdla.sim.stream import column, decode_uops
+from vdla.sim.stream import column
 from vdla.sim.timing.state import NONE, Machine, Pipeline, Tables
+from vdla.sim.transfers import load_uops
 
 _UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
@@ -36,14 +36,12 @@ _IN_INP, _IN_WGT, _IN_ACC, _IN_UOP = int(Mem.INP), int(Mem.WGT), int(Mem.ACC), i
 
 
 @inline
-def load_uops(m: Machine, t: Tables, row: int) -> None:
+def take_over_uops(m: Machine, t: Tables, row: int) -> None:
     """Takes over the micro-ops of a LOAD that has finished."""
     if t.rows[row, _MEMORY] != _IN_UOP:
         return
-    n = load_rows(t.rows[row], t.dram, t.uop_raw, 0)
+    n = load_uops(t.rows[row], t.dram, t.uop_raw, t.uop_layout, t.uops)
     first, per_word = t.rows[row, _SRAM], t.uop_layout[4, 1]
-    raw = t.uop_raw[first : first + n].reshape(-1)
-    decode_uops(raw, t.uop_layout, t.uops, first * per_word)
     for u in range(first * per_word, (first + n) * per_word):
         for field in range(4):
             t.most[field] = max(t.most[field], t.uops[u, field])

@@ -164,7 +164,7 @@ def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
 @inline
 def units_work(m: Machine, t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
     """Whether the reciprocal units keep the micro-op in READ; they begin where y can be read."""
-    if t.variant.reciprocal_units is None or not _is_serial(t, p):
+    if not m.settings.reciprocal_units or not _is_serial(t, p):
         return False
     if p.units_until > 0 or not operands_ready(t, p, port_taken, now):
         return bool(now < p.units_until)

@@ -73,6 +73,10 @@ class Settings(Part):
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
 
+    # Options.
+    forwarding: bool  # STORE may write INP
+    reciprocal_units: bool  # ALU computes reciprocals
+
     # The run.
     instructions: int
     stepped: bool  # pass over no cycle
@@ -275,16 +279,15 @@ class Machine(Part):
 class Variant(NamedTuple):
     """What numba knows of the config when it compiles the cycle loop.
 
-    Its type says it: how long a tuple is, and whether an option is None. So a config without
-    options has a loop of its own, without the parts of options and with the fewest turns.
+    Its type says it: how long a tuple is, and whether an option is None. So a config without a
+    vector engine has a loop of its own, without the parts of one and with the fewest turns. Options
+    that cost a cycle next to nothing are ``Settings``: each None doubles the loops that ship.
     """
 
     engines: tuple[int, ...]  # the numbers from 0 to the last engine's
     sides: tuple[int, ...]  # those of an engine
     queues: tuple[int, ...]  # the token queues
-    forwarding: bool | None  # STORE may write INP
     vector_engine: bool | None  # ALU is VECTOR's
-    reciprocal_units: bool | None  # ALU computes reciprocals
     banks: bool | None  # the memory has banks
 
 
@@ -359,9 +362,7 @@ def _variant(config: Config) -> Variant:
         engines=tuple(range(numbered(config)[-1] + 1)),
         sides=tuple(range(len(ring.sides))),
         queues=tuple(range(len(ring.token_queues))),
-        forwarding=True if config.forwarding else None,
         vector_engine=True if config.vector_engine else None,
-        reciprocal_units=True if config.reciprocal_units else None,
         banks=True if config.memory.banks else None,
     )
 
@@ -390,6 +391,8 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
+    settings.forwarding = bool(config.forwarding)
+    settings.reciprocal_units = bool(config.reciprocal_units)
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)

@@ -172,7 +172,7 @@ def _emit(m: Machine, now: int) -> bool:
 @inline
 def write_waits(m: Machine, t: Tables) -> bool:
     """Whether a write beat is ready for the bus."""
-    if not _beat_waits(m, t) or (t.variant.forwarding is not None and _goes_to_inp(m, t)):
+    if not _beat_waits(m, t) or (m.settings.forwarding and _goes_to_inp(m, t)):
         return False
     unanswered = m.store.bursts.opened - m.memory.answers.head
     return bool(m.store.bursts.left > 0 or unanswered < m.settings.writes_in_flight)
@@ -181,7 +181,7 @@ def write_waits(m: Machine, t: Tables) -> bool:
 @inline
 def forward_waits(m: Machine, t: Tables) -> bool:
     """Whether a beat is ready for INP."""
-    return t.variant.forwarding is not None and _beat_waits(m, t) and _goes_to_inp(m, t)
+    return m.settings.forwarding and _beat_waits(m, t) and _goes_to_inp(m, t)
 
 
 @inline

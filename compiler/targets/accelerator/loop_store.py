@@ -27,7 +27,7 @@ DAMAGED = (OSError, EOFError, zlib.error, pickle.UnpicklingError, ValueError, At
 
 @dataclass(frozen=True)
 class LoopStore:
-    """Loops in a folder. The files are trusted with the process, as those of numba's cache are."""
+    """Loops in a folder. The files are trusted with the process, as all cached code is."""
 
     folder: Path
 

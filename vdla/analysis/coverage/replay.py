@@ -104,7 +104,8 @@ class Replay:
 
     def __init__(self, case: Case, outcome: Outcome) -> None:
         self.stream, self.config, self.ring = case.stream, case.config, ring_of(case.config)
-        self.state = State(case.config, case.dram.copy())
+        self.state = State(case.config, case.dram.copy(), spare_uops=2)
+        self.state.uop[-1, 0] = 1
         self.seen: set[str] = set()
         self.writer: dict[Place, Engine] = {}
         self.readers: dict[Place, set[Engine]] = {}
@@ -285,17 +286,10 @@ class Replay:
                 y = each.imm if immediate else int(acc[src][lane])
                 self._operation(each, op, x, y)
         one = each.replace(
-            uop_begin=self._spare(first), uop_count=1, extent_0=1, extent_1=1, extent_2=1,
-            dst_base=dst, src_base=src,
+            uop_begin=self.config.uop_depth + first, uop_count=1, dst_base=dst, src_base=src,
+            extent_0=1, extent_1=1, extent_2=1,
         )  # fmt: skip
         execute(self.state, Stream.of(self.config, [one]).rows[0])
-
-    def _spare(self, first: int) -> int:
-        """A micro-op of its own, behind those of the buffer, with indices of zero."""
-        uop = self.state.uop
-        if len(uop) == self.config.uop_depth:
-            self.state.uop = np.vstack((uop, np.array([[0, 0, 0, 0], [1, 0, 0, 0]], np.int64)))
-        return self.config.uop_depth + first
 
     def _operation(self, each: Alu, op: AluOp, x: int, y: int) -> None:
         name = f"ALU {op.name}"

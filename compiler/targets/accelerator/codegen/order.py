@@ -12,7 +12,6 @@ others wait. Two moves, each only past instructions that it doesn't conflict wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from vdla.compiler.targets.accelerator.codegen.accesses import Numbers, loops_of, starts
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.isa.instructions import Alu, Gemm, Load
-from vdla.sim.compiled import compile_once, inline, jit_lean
+from vdla.sim.compiled import compiled, inline
 
 WINDOW = 256  # instructions looked at in either direction
 
@@ -102,29 +101,19 @@ def _spans(ops: Sequence[Op]) -> _Spans:
 
 
 def _hoisted(order: Numbers, spans: _Spans) -> Numbers:
-    _warm_up()
-    return _hoist(order, spans, np.zeros_like(order))
+    result = np.zeros_like(order)
+    _hoist(order, spans, result)
+    return result
 
 
 def _sunk(order: Numbers, spans: _Spans) -> Numbers:
-    _warm_up()
-    return _sink(order, spans, np.zeros_like(order))
+    result = np.zeros_like(order)
+    _sink(order, spans, result)
+    return result
 
 
-@cache
-def _warm_up() -> None:
-    """Compiles the loops, or fetches them from numba's cache."""
-    spans, order = _spans([Op(Load(), (), "")]), np.arange(1)
-
-    def run() -> None:
-        _hoist(order, spans, np.zeros_like(order))
-        _sink(order, spans, np.zeros_like(order))
-
-    compile_once("compiler order", run)
-
-
-@jit_lean
-def _hoist(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
+@compiled("compiler")
+def _hoist(order: Numbers, spans: _Spans, result: Numbers) -> None:
     """Puts one instruction after the other into ``result``, ALU's above those before them."""
     for length in range(len(order)):
         op, place = order[length], length
@@ -133,11 +122,10 @@ def _hoist(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
         for i in range(length, place, -1):
             result[i] = result[i - 1]
         result[place] = op
-    return result
 
 
-@jit_lean
-def _sink(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
+@compiled("compiler")
+def _sink(order: Numbers, spans: _Spans, result: Numbers) -> None:
     """Puts one instruction before the other into ``result``, the last first, LOADs below those
     behind them."""
     for head in range(len(order), 0, -1):
@@ -149,7 +137,6 @@ def _sink(order: Numbers, spans: _Spans, result: Numbers) -> Numbers:
         for i in range(head, head + place):
             result[i - 1] = result[i]
         result[head - 1 + place] = op
-    return result
 
 
 @inline

@@ -18,7 +18,6 @@ and the stream takes the time that it takes without latency hiding.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +25,10 @@ from numpy.typing import NDArray
 
 from vdla.compiler.targets.accelerator.codegen.accesses import Accesses, Numbers
 from vdla.compiler.targets.accelerator.codegen.op import Op
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
 from vdla.isa.instructions import SIDES, Instruction, Load, Store
 from vdla.isa.ring import Engine, ring_of
-from vdla.sim.compiled import compile_once, inline, jit
+from vdla.sim.compiled import compiled, inline
 
 NEVER = -1
 WROTE, READ = 0, 1
@@ -76,8 +75,9 @@ def place_tokens(
         config: the accelerator.
         alone: engines that work while no other one does.
     """
-    _warm_up()
-    return _place(engines, touched, _rules(config, alone))
+    notes = _no_notes(len(engines), touched.entries)
+    _place(engines, touched, _rules(config, alone), notes)
+    return notes.pops, notes.pushes
 
 
 def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
@@ -86,15 +86,6 @@ def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
     if isinstance(instruction, Load | Store) and op.tensor:
         instruction.dram_base += addresses[op.tensor]
     return instruction
-
-
-@cache
-def _warm_up() -> None:
-    """Compiles the loops, or fetches them from numba's cache."""
-    one = np.zeros(1, np.int64)
-    touched = Accesses(np.zeros(2, np.int64), one, one, one, one, one, 1)
-    config = load_config("tiny")
-    compile_once("compiler tokens", lambda: _place(one, touched, _rules(config, ())))
 
 
 class _Rules(NamedTuple):
@@ -156,12 +147,12 @@ class _Notes(NamedTuple):
     counters: Numbers
 
 
-@jit
-def _place(engines: Numbers, touched: Accesses, rules: _Rules) -> tuple[Flags, Flags]:
-    count, kinds, sides = len(engines), rules.queues.shape[0], rules.neighbours.shape[1]
+def _no_notes(count: int, entries: int) -> _Notes:
+    """Notes before the first of ``count`` instructions."""
+    kinds, sides = len(Engine), len(SIDES)
     queues = kinds * sides
-    notes = _Notes(
-        np.full((touched.entries, 2, kinds), NEVER, np.int32),
+    return _Notes(
+        np.full((entries, 2, kinds), NEVER, np.int32),
         np.zeros((kinds, count), np.int64),
         np.zeros(kinds, np.int64),
         np.full((kinds, kinds), NEVER, np.int64),
@@ -175,7 +166,12 @@ def _place(engines: Numbers, touched: Accesses, rules: _Rules) -> tuple[Flags, F
         np.zeros(sides, np.int64),
         np.zeros(MOST_LOOPS, np.int64),
     )
-    for place in range(count):
+
+
+@compiled("compiler")
+def _place(engines: Numbers, touched: Accesses, rules: _Rules, notes: _Notes) -> None:
+    """Fills ``notes.pops`` and ``notes.pushes``."""
+    for place in range(len(engines)):
         engine = engines[place]
         _note_needs(notes, touched, rules, place, engine)
         _take_tokens(notes, rules, place, engine)
@@ -184,15 +180,15 @@ def _place(engines: Numbers, touched: Accesses, rules: _Rules) -> tuple[Flags, F
             _mark(notes, touched, access, engine, number)
         notes.places[engine, number] = place
         notes.issued[engine] = number + 1
-        notes.knew[place] = notes.known[engine]
-    return notes.pops, notes.pushes
+        for other in range(len(notes.issued)):
+            notes.knew[place, other] = notes.known[engine, other]
 
 
 @inline
 def _note_needs(notes: _Notes, touched: Accesses, rules: _Rules, place: int, engine: int) -> None:
     """Finds, per engine, what must have finished before the instruction at a place."""
     needs = notes.needs
-    needs[:] = NEVER
+    _fill(needs, NEVER)
     for access in range(touched.of[place], touched.of[place + 1]):
         _see(notes, touched, access)
     for other in range(len(needs)):
@@ -204,7 +200,7 @@ def _note_needs(notes: _Notes, touched: Accesses, rules: _Rules, place: int, eng
 def _take_tokens(notes: _Notes, rules: _Rules, place: int, engine: int) -> None:
     """The tokens that an instruction waits for, first those whose givers know the most."""
     neighbours, covers, needs = rules.neighbours[engine], notes.covers, notes.needs
-    covers[:] = NEVER
+    _fill(covers, NEVER)
     for side in range(len(neighbours)):
         if neighbours[side] != NEVER:
             covers[side] = _covers(notes, neighbours, neighbours[side])
@@ -269,7 +265,7 @@ def _see(notes: _Notes, touched: Accesses, access: int) -> None:
     low, high = touched.loops[access], touched.loops[access + 1]
     kinds = READ + 1 if touched.write[access] else WROTE + 1
     entry = touched.start[access]
-    counters[:] = 0
+    _fill(counters, 0)
     while entry != NEVER:
         for i in range(touched.extent[high - 1] if high > low else 1):
             at = entry + (i * touched.step[high - 1] if high > low else 0)
@@ -286,7 +282,7 @@ def _mark(notes: _Notes, touched: Accesses, access: int, engine: int, number: in
     low, high = touched.loops[access], touched.loops[access + 1]
     kind = WROTE if touched.write[access] else READ
     entry = touched.start[access]
-    counters[:] = 0
+    _fill(counters, 0)
     while entry != NEVER:
         for i in range(touched.extent[high - 1] if high > low else 1):
             last[entry + (i * touched.step[high - 1] if high > low else 0), kind, engine] = number
@@ -306,3 +302,9 @@ def _next(touched: Accesses, low: int, high: int, entry: int, counters: Numbers)
         counters[loop - low] = 0
         loop -= 1
     return NEVER
+
+
+@inline
+def _fill(numbers: Numbers, value: int) -> None:
+    for i in range(len(numbers)):
+        numbers[i] = value

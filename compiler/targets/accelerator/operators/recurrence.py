@@ -12,13 +12,12 @@ Long runs are extrapolated from their period. All times are in cycles.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.sim.compiled import compile_once, inline, jit
+from vdla.sim.compiled import compiled, inline, shared
 
 Rows = NDArray[np.float64]
 
@@ -57,45 +56,66 @@ class _Clocks(NamedTuple):
     vector: Rows
 
 
+class Room(NamedTuple):
+    """What the loops note: of ``portions`` in a row, of ``copies`` of operands or threads.
+
+    ``places`` [3, copy] are the times at which the copies of INP, of WGT and of ACC are free, each
+    a ring whose oldest entry is at its head, ``heads`` [3]; ``marks`` when a tile or a group of
+    tiles has been stored. The others are [thread].
+    """
+
+    clocks: _Clocks
+    places: Rows
+    heads: NDArray[np.int64]
+    marks: Rows
+    inp_free: Rows
+    wgt_free: Rows
+    acc_free: Rows
+    side_free: Rows
+    done: Rows
+
+    @classmethod
+    def of(cls, rows: Rows) -> Room:
+        """Enough for each of some candidates [n, COLUMNS]."""
+        copies = int(rows[:, [STAGES, THREADS]].max(initial=1))
+        clocks = _Clocks(*(np.zeros(1) for _ in _Clocks._fields))
+        threads = (np.zeros(copies) for _ in range(5))
+        return cls(clocks, np.zeros((3, copies)), np.zeros(3, np.int64), np.zeros(CHUNKS), *threads)
+
+
 def estimates(rows: Rows, timing: Timing) -> Rows:
     """Cycles of candidates [n, COLUMNS]: those that the engines take."""
-    _warm_up()
-    return _estimates(np.ascontiguousarray(rows, np.float64), timing)
-
-
-@cache
-def _warm_up() -> None:
-    """Compiles the loops, or fetches them from numba's cache."""
-    one = Timing(1.0, 1.0, 1.0, True)
-    compile_once("compiler", lambda: _estimates(np.ones((1, len(COLUMNS))), one))
-
-
-@jit
-def _estimates(rows: Rows, timing: Timing) -> Rows:
-    result = np.empty(rows.shape[0], np.float64)
-    for i in range(rows.shape[0]):
-        work = rows[i]
-        if work[SHARED] != 0:
-            pairs = in_groups(work, int(work[THREADS]), int(work[PAIRS]), timing)
-            result[i] = pairs + in_groups(work, 1, int(work[SINGLES]), timing)
-        else:
-            result[i] = in_turn(work, timing)
+    rows, result = np.ascontiguousarray(rows, np.float64), np.empty(len(rows))
+    _estimates(rows, timing, Room.of(rows), result)
     return result
 
 
-@jit
-def in_turn(work: Rows, timing: Timing) -> float:
+@compiled("compiler")
+def _estimates(rows: Rows, timing: Timing, room: Room, result: Rows) -> None:
+    for i in range(rows.shape[0]):
+        work = rows[i]
+        if work[SHARED] != 0:
+            pairs = in_groups(work, int(work[THREADS]), int(work[PAIRS]), timing, room)
+            result[i] = pairs + in_groups(work, 1, int(work[SINGLES]), timing, room)
+        else:
+            result[i] = in_turn(work, timing, room)
+
+
+@shared
+def in_turn(work: Rows, timing: Timing, room: Room) -> float:
     """Cycles when tiles follow one another; long runs are extrapolated from their second half."""
     portions = work[STEPS] * work[PARTS]
     every = int(work[PAIRS] * work[THREADS] + work[SINGLES])
     tiles = min(every, max(4, int(np.ceil(CHUNKS / portions))))
-    clocks = _Clocks(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
+    clocks, marks = room.clocks, room.marks
     clocks.load[0] = 2 * (timing.latency + timing.turn) + timing.startup  # the stream comes first
-    places = np.zeros((3, max(int(work[STAGES]), int(work[THREADS]))))
-    heads = np.zeros(3, np.int64)
-    marks = np.empty(tiles)
+    clocks.compute[0] = clocks.store[0] = clocks.store_from[0] = clocks.vector[0] = 0.0
+    for operand in range(3):
+        room.heads[operand] = 0
+        for copy in range(room.places.shape[1]):
+            room.places[operand, copy] = 0.0
     for index in range(tiles):
-        marks[index] = _tile(work, timing, clocks, places, heads, index)
+        marks[index] = _tile(work, timing, clocks, room.places, room.heads, index)
     half = tiles // 2
     period = (marks[tiles - 1] - marks[half]) / max(tiles - 1 - half, 1)
     return float(marks[tiles - 1] + (every - tiles) * period)
@@ -105,11 +125,7 @@ def in_turn(work: Rows, timing: Timing) -> float:
 def _tile(
     work: Rows, timing: Timing, clocks: _Clocks, places: Rows, heads: NDArray[np.int64], index: int
 ) -> float:
-    """Runs a tile; the time at which it has been stored.
-
-    ``places`` are the times at which the copies of INP, of WGT and of ACC are free, each a ring
-    whose oldest entry is at its head.
-    """
+    """Runs a tile; the time at which it has been stored."""
     stages, threads = int(work[STAGES]), int(work[THREADS])
     new_inp, new_wgt = index % int(work[INP_EVERY]) == 0, index % int(work[WGT_EVERY]) == 0
     ready, free, side = 0.0, places[2, heads[2]], 0.0
@@ -168,28 +184,30 @@ def _loaded(timing: Timing, clocks: _Clocks, free: float, cycles: float) -> floa
     return float(clocks.load[0] + 4)
 
 
-@jit
-def in_groups(work: Rows, threads: int, groups: int, timing: Timing) -> float:
+@shared
+def in_groups(work: Rows, threads: int, groups: int, timing: Timing, room: Room) -> float:
     """Cycles of some groups of tiles; long runs are extrapolated from their period."""
     if groups == 0:
         return 0.0
-    marks = followed(work, threads, min(groups, FOLLOWED), timing)
-    last = len(marks) - 1
+    count = min(groups, FOLLOWED)
+    follow(work, threads, count, timing, room)
+    marks, last = room.marks, count - 1
     period = (marks[last] - marks[1]) / (last - 1) if groups > FOLLOWED else 0.0
-    return float(marks[last] + (groups - len(marks)) * period)
+    return float(marks[last] + (groups - count) * period)
 
 
-@jit
-def followed(work: Rows, threads: int, groups: int, timing: Timing) -> Rows:
-    """The time at which each group of tiles (one per thread) has been stored."""
+@shared
+def follow(work: Rows, threads: int, groups: int, timing: Timing, room: Room) -> None:
+    """Puts into ``room.marks`` when each group of tiles (one per thread) has been stored."""
     latency = timing.latency + timing.startup
     load = compute = store = 0.0
-    inp_free, wgt_free = np.zeros(threads), np.zeros(threads)
-    acc_free, side_free = np.zeros(threads), np.zeros(threads)
-    done = np.zeros(threads)
-    marks = np.empty(groups)
+    inp_free, wgt_free, acc_free = room.inp_free, room.wgt_free, room.acc_free
+    side_free, done = room.side_free, room.done
+    for v in range(threads):
+        inp_free[v] = wgt_free[v] = acc_free[v] = side_free[v] = 0.0
     for group in range(groups):
-        done[:] = 0.0
+        for v in range(threads):
+            done[v] = 0.0
         for step in range(int(work[STEPS])):
             for part in range(int(work[PARTS])):
                 for v in range(threads):
@@ -199,7 +217,9 @@ def followed(work: Rows, threads: int, groups: int, timing: Timing) -> Rows:
                     free = acc_free[v] if step == 0 and part == 0 else 0.0
                     compute = max(compute, load + latency, free) + work[GEMM]
                     wgt_free[v] = done[v] = compute + timing.startup
-            inp_free[:] = done
+            for v in range(threads):
+                inp_free[v] = done[v]
+        latest = 0.0
         for v in range(threads):
             if work[SIDE] != 0:
                 load = max(load, side_free[v]) + work[SIDE]
@@ -208,5 +228,5 @@ def followed(work: Rows, threads: int, groups: int, timing: Timing) -> Rows:
             side_free[v] = compute + timing.startup
             store = max(store, max(done[v], side_free[v] if work[ALU] != 0 else 0.0)) + work[STORE]
             acc_free[v] = store + latency
-        marks[group] = acc_free.max()
-    return marks
+            latest = max(latest, acc_free[v])
+        room.marks[group] = latest

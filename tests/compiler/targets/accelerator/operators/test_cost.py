@@ -16,7 +16,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     estimate,
     timing,
 )
-from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, followed, in_groups
+from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Room, follow, in_groups
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm
 
@@ -33,9 +33,11 @@ def test_long_runs_are_extrapolated_from_their_period(groups, alu, threads):
         inp=30, wgt=20, gemm=500, side=0, alu=alu, store=90,
     )  # fmt: skip
     row, machine = np.array([getattr(work, name) for name in COLUMNS], float), timing(PAPER)
-    each = followed(row, threads, groups, machine)
-    assert in_groups(row, threads, groups, machine) == each[-1]
-    assert in_groups(row, threads, 0, machine) == 0
+    room = Room.of(row[None])
+    follow(row, threads, groups, machine, room)
+    last = room.marks[groups - 1]
+    assert in_groups(row, threads, groups, machine, room) == last
+    assert in_groups(row, threads, 0, machine, room) == 0
 
 
 @pytest.mark.parametrize("side", [0, 30, 400])

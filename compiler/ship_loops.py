@@ -1,0 +1,116 @@
+"""Makes LLVM's text of loops, which ships in ``sim/compiled/shipped``.
+
+    python -m vdla.compiler.ship_loops
+
+numba makes each text for x86-64-v3: LLVM makes the most of vectors of that length on other
+processors, too. A text whose sources say the same as before, but for comments and docstrings, stays
+as it is and is listed with their new digest.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import lzma
+import os
+from hashlib import sha256
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from vdla.compiler.targets.accelerator.codegen.accesses import Accesses
+from vdla.compiler.targets.accelerator.codegen.order import reorder
+from vdla.compiler.targets.accelerator.codegen.tokens import place_tokens
+from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Timing, estimates
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish, Load, Mem
+from vdla.sim.checker import check
+from vdla.sim.checker.progress import prove_progress
+from vdla.sim.compiled import LOOPS, Loop, native, shipped
+from vdla.sim.counts import counts_of
+from vdla.sim.machine import warm_up
+from vdla.sim.stream import Stream
+from vdla.support.files import write_bytes
+
+COMMAND = "python -m vdla.compiler.ship_loops"
+LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+CONFIGS = ("tiny", "paper-ring", "ulx3s")  # one without options, with a vector engine, with banks
+
+
+def use_loops() -> None:
+    """Has machine code of every loop ready, for all kinds of arguments that it gets."""
+    configs = [load_config(name) for name in CONFIGS]
+    configs.append(load_config("ulx3s", ["vector_engine=1"]))
+    for config in configs:
+        warm_up(config)
+    none, tiny = np.zeros(0, np.int64), configs[0]
+    program = [Load(memory=Mem.UOP, x_size=1, y_size=1, z_size=1), Finish()]
+    dram = np.zeros(4096, np.uint8)
+    counts_of(Stream.of(tiny, program, 2048), dram)
+    check(tiny, program, dram, 2048)
+    prove_progress(tiny, program)
+    place_tokens(none, Accesses(np.zeros(1, np.int64), none, none, none, none, none, 0), tiny)
+    reorder([])
+    estimates(np.ones((1, len(COLUMNS))), Timing(1.0, 1.0, 1.0, True))
+
+
+def meaning_of(loop: Loop) -> str:
+    """A digest of what the sources say that a loop's machine code depends on."""
+    own = native.own_file(loop)
+    files = [path for room in native.ROOMS for path in sorted(room.rglob("*.py"))]
+    result = sha256()
+    for path in [*files, *([own] if own else [])]:
+        result.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
+    return result.hexdigest()[:16]
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            del body[0]
+    return tree
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def ship() -> None:
+    """Brings what ships up to date with the sources."""
+    meanings = {loop.name: meaning_of(loop) for loop in LOOPS}
+    digests = {loop.name: native.sources_of(loop) for loop in LOOPS}
+    kept = [entry for entry in shipped.entries() if meanings.get(entry.loop) == entry.meaning]
+    kept = [entry._replace(sources=digests[entry.loop]) for entry in kept]
+    _write_index(kept)
+    use_loops()
+    used = {(loop.name, kinds) for loop in LOOPS for kinds in loop.code}
+    entries = [entry for entry in kept if (entry.loop, entry.kinds) in used]
+    for loop, kinds, text in native.made:
+        name = f"{loop.removeprefix('vdla.')}-{sha256(kinds.encode()).hexdigest()[:6]}.ll.xz"
+        write_bytes(shipped.FOLDER / name, lzma.compress(text.encode(), preset=9))
+        entries.append(shipped.Entry(loop, kinds, digests[loop], meanings[loop], name))
+        print(f"{name}: {len(text):,} bytes")
+    _write_index(sorted(entries))
+    for path in shipped.FOLDER.glob("*.xz"):
+        if path.name not in {entry.file for entry in entries}:
+            path.unlink()
+
+
+def _write_index(entries: list[shipped.Entry]) -> None:
+    shipped.FOLDER.mkdir(exist_ok=True)
+    text = json.dumps([entry._asdict() for entry in entries], indent=1)
+    write_bytes(shipped.INDEX, f"{text}\n".encode())
+    shipped.by_use.cache_clear()
+
+
+def main() -> None:
+    """Makes what has to be made, with a cache of its own."""
+    os.environ.update(LEVEL)
+    with TemporaryDirectory() as folder:
+        os.environ["VDLA_CACHE"] = folder
+        ship()
+
+
+if __name__ == "__main__":
+    main()
