@@ -2,8 +2,9 @@
 
 All tests but three very slow ones (``LONGER``) run once as they are, under coverage.py with a
 context for each test, and must pass. The notes are kept by the sources they are of. Not seen are
-lines that another process runs, that numba compiled, and that a test needs but had been run before
-it: what a fixture ran for the first test of a file therefore counts for all tests of that file.
+lines that another process runs, that run as machine code, and that a test needs but had been run
+before it: what a fixture ran for the first test of a file therefore counts for all tests of that
+file.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).parent.parent
-COMPILED = ("jit", "jit_lean", "inline", "shared")  # by numba, which takes no objects
+COMPILED = ("compiled", "inline", "shared")  # by numba, which takes no objects
 ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla")
 SEARCH = ("compiler/search/", *(f"compiler/targets/{part}search/" for part in (
     "", "accelerator/", "gpu/", "processor/")))  # fmt: skip

@@ -10,8 +10,8 @@ printed with its place.
 
 Which tests: first all run once as they are, must pass, and are timed, and coverage.py notes which
 lines each of them runs. A mutant is given the tests that run its lines, the quickest first. Loops
-that numba compiles and models that Verilator builds run no lines of Python: ``STAGES`` names tests
-for those. What was noted is kept in ``build/mutants`` for the next run of the same sources.
+that run as machine code and models that Verilator builds run no lines of Python: ``STAGES`` names
+tests for those. What was noted is kept in ``build/mutants`` for the next run of the same sources.
 
 Mutants that change nothing anybody could see count neither as killed nor as surviving; ``share`` is
 of the others. They are those of ``hw/`` from which the same Verilog comes, and those that
@@ -50,9 +50,6 @@ from vdla.farm.work import Job, JobPool, Setup
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
 SPARED = Path(__file__).with_suffix(".toml")
-# What numba compiles, or puts into what it compiles as constants.
-COMPILED = ("isa/", "sim/timing/", "sim/checker/", "sim/semantics.py", "sim/gemm.py",
-            "sim/nest.py", "sim/stream.py")  # fmt: skip
 SAME = "the same Verilog"
 VERILOG = """
 import hashlib
@@ -76,7 +73,9 @@ TINY = "tests/lockstep/test_lockstep.py::test_tiny"
 STAGES: dict[str, tuple[str, ...]] = {
     "": (COVERING,),
     "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", COVERING),
+    "sim/alu.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/gemm.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
+    "sim/transfers.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/semantics.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", TINY, COVERING),
     "hw": (COVERING, TINY),
@@ -317,10 +316,8 @@ class Tree:
         result["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
         if file.startswith(
             ("isa/", "sim/", "hw/")
-        ):  # what is compiled of a mutant is of no use to others
+        ):  # what is compiled of it is of no use to others
             result["VDLA_CACHE"] = str(self.scratch)
-        if not file.startswith(COMPILED):
-            result["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
         return result
 
     def _pytest(
