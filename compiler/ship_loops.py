@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import json
-import lzma
 import os
 from hashlib import sha256
 from tempfile import TemporaryDirectory
@@ -86,11 +85,11 @@ def ship() -> None:
     use_loops()
     used = {(loop.name, kinds) for loop in LOOPS for kinds in loop.code}
     entries = [entry for entry in kept if (entry.loop, entry.kinds) in used]
-    for loop, kinds, text in native.made:
+    for loop, kinds, packed in native.made:
         name = f"{loop.removeprefix('vdla.')}-{sha256(kinds.encode()).hexdigest()[:6]}.ll.xz"
-        write_bytes(shipped.FOLDER / name, lzma.compress(text.encode(), preset=9))
+        write_bytes(shipped.FOLDER / name, packed)
         entries.append(shipped.Entry(loop, kinds, digests[loop], meanings[loop], name))
-        print(f"{name}: {len(text):,} bytes")
+        print(f"{name}: {len(packed):,} bytes")
     _write_index(sorted(entries))
     for path in shipped.FOLDER.glob("*.xz"):
         if path.name not in {entry.file for entry in entries}:

@@ -151,17 +151,6 @@ def options_of(config: Config) -> tuple[Option, ...]:
     return tuple(option for option in OPTIONS if option.is_on(config))
 
 
-def with_titles(options: Sequence[Option]) -> str:
-    """What to say behind the name of something that has options."""
-    return f" with {' and '.join(option.title for option in options)}" if options else ""
-
-
-def probe(options: Sequence[Option]) -> Config:
-    """A small config that has these options alone."""
-    values = {each.parameter: getattr(each.probes[-1], each.parameter) for each in options}
-    return replace(PROBES[1], **values)
-
-
 def isa_hash(config: Config | None = None) -> str:
     """The hash of a config's instruction set; without a config, of the set without options."""
     return _isa_hash(() if config is None else options_of(config))

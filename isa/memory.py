@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vdla.isa.parameters import ConfigError, check_ranges, parameter, parameters
+from vdla.isa.parameters import ConfigError, check_ranges, parameter
 
 MOST_BANKS = 16
 MOST_CYCLES = 1 << 16  # that a bank may keep a command waiting
@@ -98,6 +98,4 @@ class Memory:
         return self.latency + CHECK_CYCLES + self.banks.activate + self.banks.read_cycles
 
 
-_LEAST = {f.name: f.metadata["low"] for f in parameters(Banks)}
-PROBED_BANKS = Banks(**{**_LEAST, "row_bytes": 1024, "refresh_interval": 1000})  # some, for probes
 CHECK_CYCLES = 2  # of a request before its ACTIVATE, beyond the one it is accepted in

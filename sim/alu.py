@@ -27,6 +27,7 @@ from vdla.sim.nest import (
     UOP_BEGIN,
     is_empty,
     leads_beyond,
+    place,
 )
 from vdla.sim.requantize import reciprocal, requantize, rsqrt
 from vdla.sim.stream import Rows, column
@@ -58,8 +59,7 @@ def combine(row: Rows, uops: Rows, acc: Int32, results: Int16) -> bool:
     for i0 in range(row[EXTENT_0]):
         for i1 in range(row[EXTENT_1]):
             for i2 in range(row[EXTENT_2]):
-                d0 = row[DST] + i0 * row[DST + 1] + i1 * row[DST + 2] + i2 * row[DST + 3]
-                s0 = row[SRC] + i0 * row[SRC + 1] + i1 * row[SRC + 2] + i2 * row[SRC + 3]
+                d0, s0 = place(row, DST, i0, i1, i2), place(row, SRC, i0, i1, i2)
                 for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
                     dst, src = d0 + uops[u, 1], s0 + uops[u, 2]
                     start = uops[u, 0] != 0 and row[_A_INIT] != 0

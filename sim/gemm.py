@@ -19,6 +19,7 @@ from vdla.sim.nest import (
     UOP_BEGIN,
     is_empty,
     leads_beyond,
+    place,
     window_pitch,
 )
 from vdla.sim.stream import Rows, column
@@ -58,9 +59,8 @@ def multiply(
     for i0 in range(row[EXTENT_0]):
         for i1 in range(row[EXTENT_1]):
             for i2 in range(row[EXTENT_2]):
-                d0 = row[DST] + i0 * row[DST + 1] + i1 * row[DST + 2] + i2 * row[DST + 3]
-                s0 = row[SRC] + i0 * row[SRC + 1] + i1 * row[SRC + 2] + i2 * row[SRC + 3]
-                w0 = row[_WGT] + i0 * row[_WGT + 1] + i1 * row[_WGT + 2] + i2 * row[_WGT + 3]
+                d0, s0 = place(row, DST, i0, i1, i2), place(row, SRC, i0, i1, i2)
+                w0 = place(row, _WGT, i0, i1, i2)
                 held = -1  # the accumulator that ``value`` holds
                 for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
                     dst = d0 + uops[u, 1]
@@ -73,8 +73,7 @@ def multiply(
                         _copy(value, acc[held])  # the bias may be this very accumulator
                         _clear(value)
                         if mode == _INIT_BIAS:
-                            b = i0 * row[_BIAS + 1] + i1 * row[_BIAS + 2] + i2 * row[_BIAS + 3]
-                            _copy(acc[row[_BIAS] + b], value)
+                            _copy(acc[place(row, _BIAS, i0, i1, i2)], value)
                     src = s0 + uops[u, 2]
                     x, w = inp[src], wgt[w0 + uops[u, 3]]
                     for o in range(lanes_out):

@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import PAGE_BYTES, Config
-from vdla.isa.instructions import (
-    SIDES,
-    Instruction,
-)
+from vdla.isa.instructions import SIDES, Instruction
 from vdla.isa.registers import Fault
 from vdla.isa.ring import engines, ring_of
 from vdla.sim import timing
@@ -72,10 +69,6 @@ def simulate(
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
     """Simulates a stream that was laid out before, and may be run often."""
-    return _run(stream, dram, numerics=numerics)
-
-
-def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
     config, instructions = stream.config, stream.instructions
     clock = Clock(stream, dram)
     if clock.fault:

@@ -27,6 +27,13 @@ def is_empty(row: Rows) -> bool:
 
 
 @inline
+def place(row: Rows, base: int, i0: int, i1: int, i2: int) -> int:
+    """Where a base and its three steps lead in an iteration."""
+    steps = i0 * row[base + 1] + i1 * row[base + 2] + i2 * row[base + 3]
+    return int(row[base] + steps)
+
+
+@inline
 def leads_beyond(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
     """Whether a base, its three loops and the micro-ops' ``field`` lead beyond a memory, in a nest
     that isn't empty.

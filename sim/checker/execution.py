@@ -64,7 +64,7 @@ from vdla.sim.checker.tables import (
 )
 from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
 from vdla.sim.compiled import compiled, inline, shared
-from vdla.sim.nest import is_empty, window_pitch
+from vdla.sim.nest import is_empty, place, window_pitch
 from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column
 from vdla.sim.transfers import load_uops
 
@@ -297,10 +297,10 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     for i0 in range(row[_C_E0]):
         for i1 in range(row[_C_E1]):
             for i2 in range(row[_C_E2]):
-                dst, src = _at(row, _C_DST, i0, i1, i2), _at(row, _C_SRC, i0, i1, i2)
-                wgt = _at(row, _G_WGT, i0, i1, i2)
+                dst, src = place(row, _C_DST, i0, i1, i2), place(row, _C_SRC, i0, i1, i2)
+                wgt = place(row, _G_WGT, i0, i1, i2)
                 if row[_G_INIT] == _BIAS and gemm:
-                    _read_bias(t, index, engine, number, _at(row, _G_BIAS, i0, i1, i2))
+                    _read_bias(t, index, engine, number, place(row, _G_BIAS, i0, i1, i2))
                 for u in range(first, end):  # most entries are touched again and again
                     to, at, tile = dst + t.uops[u, 1], src + t.uops[u, 2], wgt + t.uops[u, 3]
                     if written[to_dst + to] != number:
@@ -318,12 +318,6 @@ def _read_bias(t: Tables, index: int, engine: int, number: int, entry: int) -> N
     """One iteration's bias, which every micro-op marked first starts from."""
     if _any_first(t, t.rows[index]):
         _touch(t, index, engine, number, ACC, entry, READ)
-
-
-@inline
-def _at(row: Rows, base: int, i0: int, i1: int, i2: int) -> int:
-    at: int = row[base] + i0 * row[base + 1] + i1 * row[base + 2] + i2 * row[base + 3]
-    return at
 
 
 @shared

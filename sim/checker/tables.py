@@ -66,7 +66,7 @@ def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
     return Tables(
         rows=stream.rows,
         sound=sound,
-        dram=dram,
+        dram=np.require(dram, requirements=("C", "A", "W")),  # a copy of one that is read-only
         uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
         uop_layout=uop_layout(config),
         uops=np.zeros((config.uop_depth, 4), np.int64),

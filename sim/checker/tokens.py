@@ -57,13 +57,9 @@ def token_limit(stream: Stream, config: Config) -> int:
     return min(config.token_queue, len(stream.instructions))
 
 
+@compiled("checker")
 def run_tokens(q: Queues) -> None:
     """Starts instructions as long as one can."""
-    _run(q)
-
-
-@compiled("checker")
-def _run(q: Queues) -> None:
     dispatched = 0
     while True:
         dispatched = dispatch(q, dispatched)

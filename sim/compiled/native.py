@@ -8,6 +8,7 @@ again. A cache that can't be written is as if it were empty.
 from __future__ import annotations
 
 import ctypes
+import lzma
 import platform
 import sys
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from vdla.sim.compiled import shipped
 from vdla.sim.compiled.lock import compiling
 from vdla.support.files import cache_folder, digest, is_sealed, seal, write_bytes
 
-made: list[tuple[str, str, str]] = []  # loop, kinds and text of what numba made in this process
+made: list[tuple[str, str, bytes]] = []  # loop, kinds, compressed text: by numba, in this process
 HELPERS: dict[Callable[..., Any], bool] = {}  # what loops call, and whether it is inlined
 ROOMS = Path(__file__).parents[1], Path(isa.__file__).parent
 
@@ -59,13 +60,13 @@ class Code:
 
 def code_of(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> Code:
     """The machine code of a loop for arguments of these kinds."""
-    text = shipped.text_of(loop.name, kinds, sources_of(loop)) if _is_usual() else None
-    text = text or _made(loop, kinds, arguments)
-    key = repr((text, llvm.llvm_version_info, _processor()))
+    packed = shipped.packed_text(loop.name, kinds, sources_of(loop)) if _is_usual() else None
+    packed = packed or _made(loop, kinds, arguments)
+    key = repr((packed, llvm.llvm_version_info, _processor()))
     path = _folder() / f"{loop.name}-{_short(key)}.o"
     code = _read(path)
     if code is None:
-        code = _compiled(text)
+        code = _compiled(lzma.decompress(packed).decode())
         _write(path, code)
     return Code(code, loop.function.__annotations__.get("return") not in (None, "None"))
 
@@ -93,21 +94,22 @@ def _is_usual() -> bool:
     return sys.byteorder == "little" and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
-def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> str:
-    """LLVM's text that numba makes of the sources as they are, or made of them before."""
+def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
+    """LLVM's text, compressed, that numba makes of the sources, or made of them before."""
     key = repr((loop.name, kinds, sources_of(loop), metadata.version("numba"), _processor()))
-    path = _folder() / f"{loop.name}-{_short(key)}.ll"
-    text = _read(path)
-    if text is None:
+    path = _folder() / f"{loop.name}-{_short(key)}.ll.xz"
+    packed = _read(path)
+    if packed is None:
         with compiling(path.parent, loop.title):
-            text = _read(path)  # of a process that this one waited for
-            if text is None:
+            packed = _read(path)  # of a process that this one waited for
+            if packed is None:
                 from vdla.sim.compiled.with_numba import text_of
 
-                text = text_of(loop.function, HELPERS, arguments).encode()
-                made.append((loop.name, kinds, text.decode()))
-                _write(path, text)
-    return text.decode()
+                text = text_of(loop.function, HELPERS, arguments)
+                packed = lzma.compress(text.encode(), preset=9)
+                made.append((loop.name, kinds, packed))
+                _write(path, packed)
+    return packed
 
 
 def _compiled(text: str) -> bytes:

@@ -8,7 +8,6 @@ a digest of the sources that it was made of. Where these have changed since, no 
 from __future__ import annotations
 
 import json
-import lzma
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -27,13 +26,13 @@ class Entry(NamedTuple):
     file: str
 
 
-def text_of(loop: str, kinds: str, sources: str) -> str | None:
-    """The text for a loop and the kinds of its arguments; None where there is none, or where it was
-    made of other sources."""
+def packed_text(loop: str, kinds: str, sources: str) -> bytes | None:
+    """The compressed text for a loop and the kinds of its arguments; None where there is none, or
+    where it was made of other sources."""
     entry = by_use().get((loop, kinds))
     if entry is None or entry.sources != sources:
         return None
-    return lzma.decompress((FOLDER / entry.file).read_bytes()).decode()
+    return (FOLDER / entry.file).read_bytes()
 
 
 @cache

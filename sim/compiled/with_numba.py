@@ -14,7 +14,6 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numba
-from llvmlite.binding.newpassmanagers import NewPassManager
 from numba.extending import register_jitable
 
 LEAN: Mapping[str, Any] = {
@@ -86,8 +85,6 @@ def _stripped(text: str) -> str:
     passes = builder.getModulePassManager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, builder)
-    NewPassManager._dispose(passes)
-    passes.detach()
     names: dict[str, str] = {}
 
     def short(name: re.Match[str]) -> str:

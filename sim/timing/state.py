@@ -344,7 +344,7 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
         rows=stream.rows,
         order=stream.order,
         engine_of=stream.engine_of,
-        dram=dram,
+        dram=np.require(dram, requirements=("C", "A", "W")),  # a copy of one that is read-only
         uop_layout=uop_layout(config),
         uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
         uops=np.zeros((config.uop_depth, 4), np.int64),

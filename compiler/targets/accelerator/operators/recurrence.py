@@ -57,7 +57,7 @@ class _Clocks(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What the loops note: of ``portions`` in a row, of ``copies`` of operands or threads.
+    """Room for what the loops note of one candidate.
 
     ``places`` [3, copy] are the times at which the copies of INP, of WGT and of ACC are free, each
     a ring whose oldest entry is at its head, ``heads`` [3]; ``marks`` when a tile or a group of
