@@ -109,7 +109,10 @@ def _parse(data: Mapping[str, Any], path: Path) -> EnergyTable:
         path.stem,
         str(data.get("title", path.stem)),
         {name: float(events[name]["pj"]) for name in EVENTS},
-        tuple(Buffer(**{key: row[key] for key in ROW_KEYS}) for row in rows),
+        tuple(
+            Buffer(row["bytes"], row["bits"], float(row["read_pj"]), float(row["write_pj"]))
+            for row in rows
+        ),
     )
 
 

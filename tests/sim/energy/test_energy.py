@@ -59,6 +59,14 @@ def test_a_power_law_is_found_again(tmp_path):
     assert table.access(1 << 20, 16, writes=True) == pytest.approx((1 << 20) * 4)
 
 
+def test_an_energy_may_be_a_whole_number_of_any_size(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"[events]\n{EVENTS}\n{ROWS}".replace("read_pj = 1.0", f"read_pj = {10**30}"))
+    table = load_table(str(path))
+    first = table.buffers[0]
+    assert table.access(first.bytes, first.bits, writes=False) == pytest.approx(1e30)
+
+
 def test_what_lies_far_beyond_all_rows_is_said():
     table = load_table("aladdin-45nm")
     assert not table.is_far(2048, 64)
