@@ -22,6 +22,7 @@ from vdla.compiler.targets.accelerator.search.simulation import Cycles
 from vdla.compiler.targets.accelerator.search.workload import Workload, is_small, sources
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
+from vdla.isa.parameters import ConfigError
 
 RENAMED = {"keep": "stationary"}  # knobs of a tile, as records before the renaming call them
 
@@ -86,6 +87,12 @@ class TileRecord(Record):
             raise ValueError(f"status {self.status} with cycles {self.cycles!r}")
         if not isinstance(self.tile, dict) or not is_small(self.tile):
             raise ValueError(f"tile {self.tile!r}")
+        if self.usable:  # another version's configs may have other parameters
+            try:
+                _ = self.workload.config
+            except ConfigError as error:
+                text = str(error).removeprefix("record: ")
+                raise ValueError(f"a machine that can't be: {text}") from None
 
 
 def _renamed(tile: object) -> object:

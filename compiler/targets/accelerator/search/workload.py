@@ -43,8 +43,12 @@ class Workload:
 
     @property
     def config(self) -> Config:
-        """The config of the accelerator, under a stand-in for its name, which doesn't count."""
-        return parse_config(json.loads(self.machine), "recorded", "record")
+        """The config of the accelerator, under a stand-in for its name, which doesn't count.
+
+        Raises:
+            ConfigError: there is no such machine, today at least.
+        """
+        return _config(self.machine)
 
     def like(self) -> AnyTemplate:
         """A template of this geometry, with made-up numbers.
@@ -90,6 +94,11 @@ def is_small(value: object) -> bool:
     if isinstance(value, dict | list):
         return all(map(is_small, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, int | float) or abs(value) <= LARGEST
+
+
+@cache
+def _config(machine: str) -> Config:
+    return parse_config(json.loads(machine), "recorded", "record")
 
 
 def _text(value: Mapping[str, object]) -> str:

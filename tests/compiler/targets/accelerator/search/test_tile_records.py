@@ -141,6 +141,24 @@ def test_a_damaged_line_is_named(tmp_path, record, key, value, found):
     assert str(refused.value) == f"{path}:2: expected a tuning record, found {found}"
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [("block_out", 3, "expected block_out to be"), ("flock_out", 32, "expected one of name,")],
+)
+def test_a_machine_that_cannot_be_is_named(tmp_path, record, key, value, found):
+    """Of a record of today's instruction set alone: another's may have other parameters."""
+    path = tmp_path / "log"
+    line = json.loads(record.to_line())
+    line["workload"]["machine"][key] = value
+    path.write_text(json.dumps(line) + "\n")
+    with pytest.raises(RecordError) as refused:
+        load(path, TileRecord)
+    start = f"{path}:1: expected a tuning record, found a machine that can't be: {found}"
+    assert str(refused.value).startswith(start)
+    path.write_text(json.dumps({**line, "isa": "0" * 16}) + "\n")
+    assert not load(path, TileRecord)[0].usable
+
+
 def test_best_prefers_fresh_figures(record):
     stale = replace(record, sources="0" * 12, cycles=1)
     slow = replace(record, cycles=2000)
