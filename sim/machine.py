@@ -69,14 +69,26 @@ def simulate(
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
     """Simulates a stream that was laid out before, and may be run often."""
+    result = run_cycles(stream, dram)
+    if numerics:
+        run_functional(stream, result.finish, dram)
+    return result
+
+
+def run_cycles(stream: Stream, dram: Bytes) -> Run:
+    """Counts the cycles of a stream, and leaves DRAM as it is.
+
+    They depend on the stream and on ``stream.micro_ops(dram)``, not on what else DRAM holds.
+
+    Raises:
+        FaultError, SimulationError: as ``simulate``.
+    """
     config, instructions = stream.config, stream.instructions
     clock = Clock(stream, dram)
     if clock.fault:
         raise _fault_error(stream, clock)
     if clock.cycles < 0:
         raise SimulationError(deadlock_report(stream, clock.start))
-    if numerics:
-        run_functional(stream, clock.finish, dram)
     causes = {
         engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
         for engine in engines(config)

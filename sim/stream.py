@@ -20,6 +20,8 @@ from vdla.isa.instructions import (
     SIDES,
     Finish,
     Instruction,
+    Load,
+    Mem,
     Unknown,
     Uop,
     instruction_bytes,
@@ -108,6 +110,29 @@ class Stream:
         for engine, indices in lists.items():
             order[engine, : len(indices)] = indices
         return order
+
+    def micro_ops(self, dram: Bytes) -> bytes:
+        """What DRAM holds where the program loads micro-ops from: all of DRAM's contents that the
+        program's cycles depend on."""
+        return b"".join(dram[low:high].tobytes() for low, high in self.uop_places)
+
+    @cached_property
+    def uop_places(self) -> list[tuple[int, int]]:
+        """The byte addresses (from, to) in DRAM between which LOADs of UOP read, each once."""
+        own = self.rows[self.rows[:, 0] == Load.opcode]
+        own = own[own[:, column(Load, "memory")] == Mem.UOP]
+        counts = own[:, [column(Load, f"{axis}_size") for axis in "zyx"]]
+        strides = own[:, [column(Load, f"{axis}_stride") for axis in "zyx"]]
+        entries = ((counts - 1) * strides).sum(axis=1) + 1
+        low = own[:, column(Load, "dram_base")]
+        high = low + entries * self.config.entry("uop")
+        result: list[tuple[int, int]] = []
+        for begin, end in sorted(zip(low.tolist(), high.tolist(), strict=True)):
+            if result and begin <= result[-1][1]:
+                begin, last = result.pop()
+                end = max(end, last)
+            result.append((begin, end))
+        return result
 
     @cached_property
     def legal(self) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,10 +100,23 @@ def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[
     Raises:
         OnnxruntimeError: it doesn't take the model, or stops at these inputs.
     """
+    return next(ort_runs(model, [inputs], fuse))
+
+
+def ort_runs(
+    model: Any, batches: Iterable[Mapping[str, Array]], fuse: bool = True
+) -> Iterator[dict[str, Array]]:
+    """The model's outputs for each of some inputs, by name, from one session.
+
+    Raises:
+        As ``ort_run``.
+    """
     session = ort_session(model, fuse)
     names = [o.name for o in session.get_outputs()]
-    with _named():
-        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    for inputs in batches:
+        with _named():
+            outputs = session.run(names, dict(inputs))
+        yield dict(zip(names, outputs, strict=True))
 
 
 def ort_tensors(path: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:

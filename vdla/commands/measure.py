@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vdla import api
 from vdla.analysis import difference, hiding
 from vdla.analysis.end_to_end import EndToEnd, end_to_end
-from vdla.analysis.ort import ort_run
+from vdla.analysis.ort import ort_runs
 from vdla.analysis.profile import write_timeline
 from vdla.boards import find_board
 from vdla.commands.output import (
@@ -318,7 +318,7 @@ def _report_accuracy(
     model: str, logits: Array, batches: Sequence[Mapping[str, Array]], labels: Array
 ) -> None:
     path = models.model_path(model)
-    reference = np.concatenate([next(iter(ort_run(path, b).values())) for b in batches])
+    reference = np.concatenate([next(iter(r.values())) for r in ort_runs(path, batches)])
     got, want = (float(np.mean(x.argmax(1) == labels)) for x in (logits, reference))
     images = f"{len(labels)} test image{'s' if len(labels) > 1 else ''}"
     log.print(f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %")
