@@ -143,7 +143,10 @@ def test_a_damaged_line_is_named(tmp_path, record, key, value, found):
 
 @pytest.mark.parametrize(
     ("key", "value", "found"),
-    [("block_out", 3, "expected block_out to be"), ("flock_out", 32, "expected one of name,")],
+    [
+        ("block_out", 3, "config recorded: expected block_out"),
+        ("flock_out", 32, "expected one of name,"),
+    ],
 )
 def test_a_machine_that_cannot_be_is_named(tmp_path, record, key, value, found):
     """Of a record of today's instruction set alone: another's may have other parameters."""
