@@ -51,9 +51,9 @@ from vdla.analysis.profile import profile
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
 from vdla.compiler.graph.passes import optimize
+from vdla.options.spelling import sizes
 from vdla.runtime.executor import Executor
 from vdla.runtime.plan import Onnx, Open
-from vdla.spelling import sizes
 from vdla.support.errors import UserError
 
 LIST = Path(__file__).with_suffix(".toml")

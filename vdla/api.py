@@ -55,12 +55,12 @@ from vdla.lookup import (
     tuned_tiles,
 )
 from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
+from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
-from vdla.spelling import UsageError, require, takes
 from vdla.targets import check_placement, compile_target, host_of
 from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 

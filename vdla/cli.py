@@ -15,7 +15,22 @@ from typing import Annotated
 import typer
 
 from vdla import endings
-from vdla.arguments import (
+from vdla.options import (
+    Compare,
+    CompareOutput,
+    Compile,
+    Evaluate,
+    Explore,
+    ExploreOutput,
+    Lockstep,
+    Offload,
+    Quantize,
+    Run,
+    RunFiles,
+    Synth,
+    Tune,
+)
+from vdla.options.arguments import (
     FARM_ADDRESS,
     ConfigName,
     FarmAddress,
@@ -27,20 +42,7 @@ from vdla.arguments import (
     WithoutEncryption,
     spelled,
 )
-from vdla.designs import Evaluate, Explore, ExploreOutput
-from vdla.options import (
-    Compare,
-    CompareOutput,
-    Compile,
-    Lockstep,
-    Offload,
-    Quantize,
-    Run,
-    RunFiles,
-    Synth,
-    Tune,
-)
-from vdla.spelling import UsageError, require
+from vdla.options.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
 
 app = typer.Typer(

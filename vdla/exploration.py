@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
-from vdla.designs import Evaluate, Explore
 from vdla.explore import jobs
 from vdla.explore.evaluate import BOUND, ENERGY, EXACT, MODEL, Evaluation, Evaluator
 from vdla.explore.jobs import Evaluations
@@ -26,8 +25,9 @@ from vdla.explore.tuned import Tuner
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
 from vdla.lookup import energy_table, model_files, resolve, tuned_tiles
+from vdla.options import Evaluate, Explore
+from vdla.options.spelling import UsageError, require, takes
 from vdla.pools import farm_pool
-from vdla.spelling import UsageError, require, takes
 from vdla.support.files import digest
 
 Models = str | Path | Sequence[str | Path]

@@ -23,7 +23,7 @@ from vdla.explore.evaluate import BOUND, EXACT, MODEL, Evaluation, check_objecti
 from vdla.explore.space import IllegalError, Point, load_space
 from vdla.isa.config import Config
 from vdla.lookup import resolve
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 from vdla.support.errors import UserError
 from vdla.support.install import pip_install
 

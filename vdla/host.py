@@ -23,8 +23,8 @@ from vdla.compiler.targets.processor.timing.machine import (
 from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
 from vdla.lookup import model_file, resolve, tuned_functions
+from vdla.options.spelling import UsageError
 from vdla.runtime.module import Module
-from vdla.spelling import UsageError
 
 NATIVE_NAME = "native"
 HOST_TIME = "host_time"  # of a module's metadata

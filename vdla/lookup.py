@@ -21,6 +21,7 @@ from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import MEMORY, Config, load_config
+from vdla.options.spelling import UsageError
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.gpu.find import find_gpu
@@ -28,7 +29,6 @@ from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import Outside
 from vdla.sim.energy import EnergyTable, load_table
-from vdla.spelling import UsageError
 
 Array = NDArray[Any]
 Tuned = str | Path | TileRecords | FunctionRecords | None

@@ -13,9 +13,9 @@ from vdla.host import host_time
 from vdla.isa.config import Config
 from vdla.lookup import model_file, random_inputs, resolve_on
 from vdla.options import Compare, Offload
+from vdla.options.spelling import UsageError, takes
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
-from vdla.spelling import UsageError, takes
 
 
 @takes(Offload)

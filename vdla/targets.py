@@ -19,7 +19,7 @@ from vdla.compiler.targets.processor.timing.machine import (
     machine_of,
 )
 from vdla.compiler.targets.target import Target
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 
 PLACEMENTS = ("capability", "cost")
 BESIDE = ("sim", "rtl", "board")  # devices that leave operators to a host

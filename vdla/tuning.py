@@ -38,11 +38,12 @@ from vdla.compiler.te import Tensor
 from vdla.farm.work import FarmError, JobPool
 from vdla.isa.config import Config
 from vdla.lookup import model_file, model_files, resolve, resolve_on
-from vdla.options import PROCESSORS, Tune
+from vdla.options import Tune
+from vdla.options.models import PROCESSORS
+from vdla.options.spelling import UsageError, require
 from vdla.pools import farm_pool
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.native import missing_features
-from vdla.spelling import UsageError, require
 from vdla.user_kernels import KernelError, is_kernel, kernel_function
 
 ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside GPUs and other processors

@@ -13,7 +13,7 @@ from vdla.analysis.end_to_end import transfer_seconds, transport_of
 from vdla.analysis.report import report_page
 from vdla.boards import find_board
 from vdla.compiler.targets.processor.timing.machine import NAMES, is_native, machine_of
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 
 DIGITS = ("run", "digits", "-c", "tiny", "--images", 1)
 

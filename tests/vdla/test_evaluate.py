@@ -8,7 +8,7 @@ import json
 import pytest
 
 import vdla as package
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 
 
 def refused(done) -> str:

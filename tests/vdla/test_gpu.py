@@ -10,8 +10,8 @@ from gpus import gpu_module, handle
 
 import vdla as api
 from vdla.commands import catalog
+from vdla.options.spelling import UsageError
 from vdla.runtime.gpu import libcuda, opencl
-from vdla.spelling import UsageError
 from vdla.support.install import pip_install
 
 

@@ -19,9 +19,9 @@ from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
 from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.tir.interp import run
 from vdla.lookup import gpu_of
+from vdla.options.spelling import UsageError
 from vdla.runtime.gpu import cuda as runtime
 from vdla.runtime.gpu import libcuda
-from vdla.spelling import UsageError
 
 RNG = np.random.default_rng(7)
 UNKNOWN = (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vdla as package
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 from vdla.support.install import pip_install
 
 gymnasium = pytest.importorskip("gymnasium")

@@ -8,9 +8,9 @@ from dataclasses import MISSING, dataclass, fields
 import pytest
 
 import vdla as package
-from vdla import api, spelling
-from vdla.options import Compare, Compile, Lockstep, Run, RunFiles, Synth, Tune
-from vdla.spelling import Only, UsageError, option, require
+from vdla import api
+from vdla.options import Compare, Compile, Lockstep, Run, RunFiles, Synth, Tune, spelling
+from vdla.options.spelling import Only, UsageError, option, require
 
 TOLD = {
     "compile": (api.compile, Compile),

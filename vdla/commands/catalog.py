@@ -16,7 +16,7 @@ from vdla.isa.identity import OPTIONS
 from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 from vdla.support.install import pip_install
 from vdla.support.names import printable
 

@@ -26,8 +26,8 @@ from vdla.commands.output import (
 from vdla.compiler.placement import processor_remark
 from vdla.lookup import resolve_on
 from vdla.options import Compare, CompareOutput
+from vdla.options.spelling import UsageError
 from vdla.sim.trace import write_trace
-from vdla.spelling import UsageError
 from vdla.support.names import path_part
 
 

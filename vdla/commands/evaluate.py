@@ -10,10 +10,10 @@ from pathlib import Path
 
 from vdla import exploration
 from vdla.commands.output import console, log, print_json, table
-from vdla.designs import Evaluate
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, family_of, number
 from vdla.isa.parameters import ConfigError
-from vdla.spelling import UsageError
+from vdla.options import Evaluate
+from vdla.options.spelling import UsageError
 from vdla.support.json_text import read_json
 
 

@@ -18,10 +18,10 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.designs import Explore, ExploreOutput
 from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, Evaluation, number
 from vdla.explore.export import export
 from vdla.explore.search import Exploration
+from vdla.options import Explore, ExploreOutput
 
 
 def explore(models: Sequence[str], options: Explore, output: ExploreOutput, json: bool) -> None:

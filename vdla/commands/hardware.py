@@ -30,10 +30,10 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.config import load_config
 from vdla.lookup import random_inputs, resolve
 from vdla.options import Lockstep
+from vdla.options.spelling import require
 from vdla.pools import farm_pool
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
-from vdla.spelling import require
 
 AROUND = 6  # instructions shown on either side of a difference
 

@@ -34,6 +34,7 @@ from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
 from vdla.lookup import energy_table, model_file, random_inputs
 from vdla.options import Run, RunFiles
+from vdla.options.spelling import UsageError
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult, StepResult
@@ -43,7 +44,6 @@ from vdla.sim import machine
 from vdla.sim.counts import Counts
 from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
 from vdla.sim.trace import write_trace
-from vdla.spelling import UsageError
 from vdla.support.files import atomic_write
 
 Array = NDArray[Any]

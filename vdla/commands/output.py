@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from vdla.spelling import UsageError
+from vdla.options.spelling import UsageError
 from vdla.support import files
 from vdla.support.names import printable
 from vdla.support.progress import heard_by

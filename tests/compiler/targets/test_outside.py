@@ -15,9 +15,9 @@ import vdla
 from vdla.analysis.ort import ort_run
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.outside import outside_targets
+from vdla.options.spelling import UsageError
 from vdla.runtime.errors import DeviceError, ModuleError
 from vdla.runtime.module import Module
-from vdla.spelling import UsageError
 
 
 @pytest.fixture

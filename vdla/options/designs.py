@@ -1,4 +1,4 @@
-"""What the commands about designs are told: ``evaluate`` and ``explore``; as ``vdla/options.py``.
+"""Options of the commands about designs: ``evaluate`` and ``explore``.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vdla import fields
-from vdla.options import NO_FARM, Progress, Report, Sized, quiet, silent
-from vdla.spelling import option
+from vdla.options import fields
+from vdla.options.models import NO_FARM, Progress, Report, Sized, quiet, silent
+from vdla.options.spelling import option
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes

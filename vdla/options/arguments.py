@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from vdla.fields import FOLDER
-from vdla.spelling import Spelling, read, spelling
+from vdla.options.fields import FOLDER
+from vdla.options.spelling import Spelling, read, spelling
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
 ConfigName = Annotated[
@@ -41,7 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 
 def spelled(function: Function) -> Function:
-    """A command whose parameters that are options of ``vdla/options.py`` are spelled out."""
+    """A command whose parameters that are options of a class are spelled out."""
     parameters, groups = [], {}
     for parameter in signature(function, eval_str=True).parameters.values():
         kind = parameter.annotation

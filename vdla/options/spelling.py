@@ -1,8 +1,8 @@
 """How options are declared and given: to a command, spelled out, or to a function of the API.
 
-``option`` makes a field of a class in ``vdla/options.py``. ``spelled`` in ``vdla/arguments.py``
-makes a command's options of such a class, ``takes`` a function's keyword arguments. ``require``
-refuses an option where it would change nothing.
+``option`` makes a field of a class of options, as ``models.py`` has them. ``spelled`` in
+``arguments.py`` makes a command's options of such a class, ``takes`` a function's keyword
+arguments. ``require`` refuses an option where it would change nothing.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """

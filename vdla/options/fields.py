@@ -10,7 +10,7 @@ from dataclasses import MISSING
 from functools import partial
 from pathlib import Path
 
-from vdla import spelling
+from vdla.options import spelling
 
 FOLDER = "The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm."
 

@@ -6,7 +6,7 @@
 
 A field's type and default are Python's. ``option`` says how the command line spells it, what kind
 of text is typed there, how that is read, and with which other options it counts; a field without it
-is for Python alone. What is made of such classes is in ``vdla/spelling.py``.
+is for Python alone. What is made of such classes is in ``spelling.py``.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdla import fields
-from vdla.spelling import Only, UsageError, option
+from vdla.options import fields
+from vdla.options.spelling import Only, UsageError, option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
