@@ -30,7 +30,7 @@ def main() -> None:
         model_path(name)  # built once, not part of compiling
         with tempfile.TemporaryDirectory() as folder:
             target = str(Path(folder) / "m.vdla")
-            command = [sys.executable, "-m", "vdla.cli", "compile", name, "-c", config]
+            command = [sys.executable, "-m", "vdla", "compile", name, "-c", config]
             start = time.perf_counter()
             subprocess.run([*command, "-o", target, "--json"], check=True, capture_output=True)
             table.add_row(name, config, f"{time.perf_counter() - start:.1f}")

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from vdla.exploration import evaluator
+from vdla.api.exploration import evaluator
 from vdla.explore.evaluate import EXACT, MODEL, Outcome
 from vdla.explore.jobs import Evaluations
 from vdla.explore.log import EvaluationLog, Key, Line

@@ -36,7 +36,7 @@ from rich.table import Table
 from vdla.explore.networks import Networks
 from vdla.explore.space import IllegalError, Space, load_space
 from vdla.isa.config import Config
-from vdla.lookup import model_files
+from vdla.names.models import model_files
 from vdla.sim.machine import warm_up
 
 ZIGZAG = """

@@ -86,7 +86,7 @@ class LocalFarm:
         return result
 
     def _start(self, *args: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "vdla.cli", *args, "--folder", self.folder.name]
+        command = [sys.executable, "-m", "vdla", *args, "--folder", self.folder.name]
         return subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

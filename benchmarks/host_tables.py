@@ -43,7 +43,7 @@ from vdla.compiler.targets.processor.timing.machine import (
     table_path,
     table_text,
 )
-from vdla.lookup import resolve
+from vdla.names.configs import resolve
 from vdla.support.files import write_bytes
 
 INTEGERS, FLOATS = ("i8", "i16", "i32", "i64"), ("float", "double")

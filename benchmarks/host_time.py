@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import vdla
+from vdla.api.modules import random_inputs
 from vdla.compiler import models
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
 from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.compiler.targets.processor.timing.stopwatch import bytes_per_second, clock_mhz
-from vdla.lookup import random_inputs
 from vdla.runtime.executor import Executor
 
 NETWORKS = [name for name in models.MODELS if name != "resnet18-convs"]

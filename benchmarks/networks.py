@@ -32,11 +32,12 @@ from rich.table import Table
 import vdla
 from vdla.analysis.comparison import find_workload, measure
 from vdla.analysis.ort import cosine, ort_run
+from vdla.api.modules import random_inputs
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.placement import processor_layers
 from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.isa.config import Config, load_config
-from vdla.lookup import model_file, model_files, random_inputs
+from vdla.names.models import model_file, model_files
 
 NETWORKS = (
     "resnet18", "mobilenet", "scenes", "dqn", "dcgan", "mobilenetv2", "efficientnet-lite0",

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
+from vdla.api.modules import random_inputs
 from vdla.boards.flows.yosys import Flat, area, total
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models import networks
@@ -32,7 +33,7 @@ from vdla.compiler.models.builder import Builder
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.explore.area.mapping import netlist
 from vdla.isa.config import Config, load_config
-from vdla.lookup import model_file, random_inputs
+from vdla.names.models import model_file
 
 OPTIONS = {
     "none": (),

@@ -28,6 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
+from vdla.api.modules import random_inputs
+from vdla.api.tuning import check_target, functions_of
 from vdla.compiler.schedule.trace import Trace
 from vdla.compiler.search.records import export, load
 from vdla.compiler.targets.processor.search.bundled import BUNDLED_PATH
@@ -35,10 +37,8 @@ from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.compiler.targets.processor.search.stopwatch import ProcessorStopwatch
 from vdla.compiler.targets.search.function_records import MAX_TIME_SHARE, FunctionRecord, Key
 from vdla.compiler.targets.search.stopwatch import Timing, alike, in_turns, random_array
-from vdla.lookup import random_inputs
 from vdla.options import Tune
 from vdla.runtime.executor import Executor
-from vdla.tuning import check_target, functions_of
 
 THREADS = (1, 2)
 CANDIDATES = 3  # of each function, the fastest in the logs

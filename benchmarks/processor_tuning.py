@@ -28,11 +28,11 @@ from rich.progress import Progress
 from rich.table import Table
 
 from vdla.analysis.plots import Line, save_lines
+from vdla.api.tuning import function_tasks, search
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.options import Tune
-from vdla.tuning import function_tasks, search
 
 # The strategy and the searcher of ``vdla tune``.
 STRATEGIES = {

@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import fuzz
 
-from vdla import tuning
 from vdla.analysis.lockstep import RTL, lockstep_in_parallel
+from vdla.api import tuning
 from vdla.compiler.search import tuner
 from vdla.compiler.search.records import Log
 from vdla.compiler.search.tuner import TuneOptions

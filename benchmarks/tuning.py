@@ -22,6 +22,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
+from vdla.api.tuning import tile_tasks
 from vdla.compiler.search.measurer import Measurer, local_pool
 from vdla.compiler.search.records import Log
 from vdla.compiler.search.searchers import GridSearcher, RandomSearcher, Searcher
@@ -30,7 +31,6 @@ from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
 from vdla.isa.config import load_config
 from vdla.options import Tune
-from vdla.tuning import tile_tasks
 
 NEAR = 0.98
 OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one

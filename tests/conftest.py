@@ -37,7 +37,7 @@ def vdla(monkeypatch, capsys):
     """Runs ``vdla ARGS``."""
 
     def run(*args) -> Done:
-        from vdla.cli import main
+        from vdla.commands.cli import main
 
         monkeypatch.setattr(sys, "argv", ["vdla", *map(str, args)])
         capsys.readouterr()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from vdla import endings
+from vdla.commands import endings
 
 
 def main() -> None:
     """Imports the command and runs it."""
     try:
-        from vdla.cli import main as run
+        from vdla.commands.cli import main as run
     except KeyboardInterrupt:
         sys.exit(endings.interrupted())
     except (MemoryError, ImportError) as error:

@@ -21,7 +21,7 @@ from vdla.farm.work import ResourceLost, lease
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault
-from vdla.lookup import model_files
+from vdla.names.models import model_files
 from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.errors import DeviceError

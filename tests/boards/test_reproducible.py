@@ -20,7 +20,7 @@ zynq, lattice = find_board("pynq-z2"), find_board("ulx3s")
 write(Path("xray"), xray.project(zynq, config))
 write(Path("trellis"), trellis.design(lattice, config)[0])
 """
-COMMAND = "from vdla.cli import main; main()"
+COMMAND = "from vdla.commands.cli import main; main()"
 
 
 def run(seed, folder, *command):

@@ -11,7 +11,7 @@ from vdla.compiler.host_time import host_time
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.timing.machine import machine_of
 from vdla.compiler.targets.processor.timing.model import HostTime
-from vdla.lookup import resolve
+from vdla.names.configs import resolve
 
 LAYERS = {"conv1", "pool1", "conv2", "pool2", "fc"}
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
+from vdla.api.modules import random_inputs
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
@@ -23,7 +24,6 @@ from vdla.compiler.placement import Placement, report
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
-from vdla.lookup import random_inputs
 from vdla.runtime import Executor
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.sim import SimDevice

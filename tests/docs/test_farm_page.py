@@ -30,7 +30,7 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def farm(tmp_path):
     """A farm's address; its scheduler's folder is ``farm``."""
-    command = [sys.executable, "-m", "vdla.cli", "farm", "up", "--port", "0", "--folder",
+    command = [sys.executable, "-m", "vdla", "farm", "up", "--port", "0", "--folder",
                str(tmp_path / "farm"), "--json"]  # fmt: skip
     scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     yield json.loads(scheduler.stdout.readline())["address"]
@@ -49,7 +49,7 @@ def test_a_job_array_joins_with_its_certificates(tmp_path, farm, vdla):
         shutil.copy2(tmp_path / "farm" / name, home / "farm")
     for name, text in (
         ("sbatch", SBATCH),
-        ("vdla", f'#!/bin/bash\nexec {sys.executable} -m vdla.cli "$@"\n'),
+        ("vdla", f'#!/bin/bash\nexec {sys.executable} -m vdla "$@"\n'),
     ):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)

@@ -93,8 +93,8 @@ def test_its_types_are_right(recipe, tmp_path):
 
 def test_an_engine_is_in_the_manual_and_no_config_without_it_changes(tmp_path):
     sources = followed("engine", tmp_path)
-    manual = command(sources, "vdla.cli", "isa", "doc", "-c", "tiny", "--set", "fill_engine=1")
+    manual = command(sources, "vdla", "isa", "doc", "-c", "tiny", "--set", "fill_engine=1")
     assert "### FILL (opcode 5)" in manual.stdout, manual.stderr
     assert "`FILL_BANK` | ro | cycles FILL spent: bank" in manual.stdout
-    same = command(sources, "vdla.cli", "isa", "header", "-c", "tiny")
+    same = command(sources, "vdla", "isa", "header", "-c", "tiny")
     assert same.stdout == header(load_config("tiny")), same.stderr

@@ -32,9 +32,9 @@ def test_the_diffs_apply(sources):
 def test_the_operation_works(sources):
     done = apply(sources, DIFFS)
     assert done.returncode == 0, f"{STALE}\n{done.stderr.decode()}"
-    manual = command(sources, "vdla.cli", "isa", "doc")
+    manual = command(sources, "vdla", "isa", "doc")
     assert "RQ = 6, TABLE = 7, LEAKY = 8." in manual.stdout, manual.stderr
-    done = command(sources, "vdla.cli", "lockstep", "-c", "tiny", "--programs", "200", "--json")
+    done = command(sources, "vdla", "lockstep", "-c", "tiny", "--programs", "200", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"mismatches": 0' in done.stdout
     tests = changed(sources, DIFFS, "tests/")

@@ -7,10 +7,10 @@ import pickle
 import pytest
 
 from vdla import api
+from vdla.api.modules import random_inputs
 from vdla.compiler.models import model_path
 from vdla.explore.networks import Networks
 from vdla.isa.config import load_config
-from vdla.lookup import random_inputs
 
 
 @pytest.fixture(scope="module")

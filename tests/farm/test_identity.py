@@ -31,7 +31,7 @@ def test_its_rooms_are_those_of_the_package():
 def test_a_wheel_has_the_sources_of_the_clone(tmp_path, monkeypatch):
     """There, rooms are folders of the package."""
     paths = dict(module._sources())
-    assert {"vdla/cli.py", "farm/identity.py", "isa/config.py"} <= paths.keys()
+    assert {"vdla/commands/cli.py", "farm/identity.py", "isa/config.py"} <= paths.keys()
     for name in list(paths)[::10]:
         room, _, rest = name.partition("/")
         target = tmp_path / "vdla" / ("" if room == "vdla" else room) / rest

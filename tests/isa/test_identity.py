@@ -29,7 +29,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.program import Program, ProgramError
 from vdla.isa.ring import Ring, ring_of
-from vdla.lookup import tuned_tiles
+from vdla.names.schedules import tuned_tiles
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor

@@ -11,12 +11,12 @@ from vdla.analysis import lockstep
 from vdla.analysis.cases import random_case
 from vdla.analysis.lockstep import LockstepDevice
 from vdla.analysis.machines import Machines, first_difference, simulate
+from vdla.api.modules import random_inputs
 from vdla.compiler.models import model_paths
 from vdla.compiler.models.builder import Builder, images
 from vdla.compiler.models.networks import _basic_block
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.isa.config import load_config
-from vdla.lookup import random_inputs
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
 

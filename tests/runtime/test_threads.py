@@ -95,7 +95,7 @@ def test_a_users_kernel_has_threads(monkeypatch):
     out = te.compute((300, 64), lambda i, j: te.exp(a[i, j]), "out")
     s = te.create_schedule(out, [a])
     s[out].parallel(s[out].axis[0])
-    monkeypatch.setattr("vdla.kernel.available", lambda: 3)
+    monkeypatch.setattr("vdla.kernels.kernel.available", lambda: 3)
     assert helpers(0) == 0
     kernel = vdla.build(s, [a, out], "cpu")
     x, y = np.ones((300, 64), np.float32), np.zeros((300, 64), np.float32)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from vdla.analysis.comparison import compare_models
-from vdla.api import compile, random_inputs
+from vdla.api import compile
+from vdla.api.modules import random_inputs
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish, Gemm, Load, Mem

@@ -35,7 +35,7 @@ from vdla.compiler.build import Options, compile_model
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import Job, JobPool
 from vdla.isa.config import load_config
-from vdla.pools import farm_pool
+from vdla.names.farms import farm_pool
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor

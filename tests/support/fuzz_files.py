@@ -551,7 +551,7 @@ def _be_the_command(command: Command) -> None:
         if command[0] == "kernel":
             code = _run_kernel()
         else:
-            from vdla.cli import _run
+            from vdla.commands.cli import _run
 
             sys.argv = ["vdla", *command]
             code = _run()
@@ -569,7 +569,7 @@ def _be_the_command(command: Command) -> None:
 
 
 def _run_kernel() -> int:
-    from vdla import endings
+    from vdla.commands import endings
     from vdla.support.errors import UserError
 
     try:

@@ -15,7 +15,10 @@ INTERNAL = {
     *("IRError", "InterpError", "vdla.compiler.targets.processor.codegen.llvm.CodegenError"),
     *("FrameError", "Unroll", "Mismatch", "AccessError", "CudaError"),
 }
-ROOMS = ("support", "isa", "sim", "compiler", "runtime", "boards.board", "kernel", "commands")
+ROOMS = (
+    *("support", "isa", "sim", "compiler", "runtime", "boards.board"),
+    *("options", "names", "kernels", "api", "commands"),
+)
 
 
 def modules():

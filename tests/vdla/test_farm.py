@@ -32,7 +32,7 @@ VDLA = str(Path(sys.executable).with_name("vdla"))
 WITHOUT = """
 import sys
 sys.modules["distributed"] = None
-from vdla.cli import main
+from vdla.commands.cli import main
 main()
 """
 

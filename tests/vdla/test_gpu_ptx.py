@@ -18,7 +18,7 @@ from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
 from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.tir.interp import run
-from vdla.lookup import gpu_of
+from vdla.names.targets import gpu_of
 from vdla.options.spelling import UsageError
 from vdla.runtime.gpu import cuda as runtime
 from vdla.runtime.gpu import libcuda

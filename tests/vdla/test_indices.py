@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import vdla as package
 from vdla.analysis.ort import ort_run
-from vdla.api import random_inputs
+from vdla.api.modules import random_inputs
 from vdla.runtime.errors import InputError
 
 

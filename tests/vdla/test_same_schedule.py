@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from vdla import api
 from vdla.analysis.comparison import find_workload
 from vdla.analysis.same_schedule import VARIANTS, variants
-from vdla.cli import app
+from vdla.commands.cli import app
 from vdla.compiler import models
 from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.search.choose import default_tile

@@ -1,1 +1,1 @@
-"""What the commands do, one family per file; ``vdla.cli`` only names their options."""
+"""What the commands do, one family per file; ``cli.py`` only names their options."""

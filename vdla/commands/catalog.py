@@ -77,7 +77,7 @@ def configs(name: str | None, settings: Sequence[str], board: str | None, json: 
 
 def _on_board(board: str, name: str | None, settings: Sequence[str]) -> Config:
     """A config in front of a board's memory; what knows boards takes a while to import."""
-    from vdla.lookup import resolve_on
+    from vdla.names.configs import resolve_on
 
     return resolve_on(board, name, settings)
 

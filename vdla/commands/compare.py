@@ -24,7 +24,7 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.compiler.placement import processor_remark
-from vdla.lookup import resolve_on
+from vdla.names.configs import resolve_on
 from vdla.options import Compare, CompareOutput
 from vdla.options.spelling import UsageError
 from vdla.sim.trace import write_trace

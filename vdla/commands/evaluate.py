@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
-from vdla import exploration
+from vdla.api import exploration
 from vdla.commands.output import console, log, print_json, table
 from vdla.explore.evaluate import AREA_OBJECTIVES, Evaluation, family_of, number
 from vdla.isa.parameters import ConfigError

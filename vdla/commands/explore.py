@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vdla import exploration
 from vdla.analysis.report import designs_page
+from vdla.api import exploration
 from vdla.commands.output import (
     check_folder,
     check_output_folder,

@@ -27,7 +27,7 @@ from vdla.farm.certificates import (
 )
 from vdla.farm.status import Status, WorkerStatus
 from vdla.farm.supervisor import stopped_by_signals, supervise
-from vdla.pools import access
+from vdla.names.farms import access
 
 
 def up(

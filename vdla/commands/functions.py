@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from vdla import tuning
+from vdla.api import tuning
 from vdla.commands.output import log, table
 from vdla.commands.tuning import Tuning, and_more
 from vdla.compiler.targets.search.function_records import FunctionRecord

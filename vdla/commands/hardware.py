@@ -21,6 +21,7 @@ from vdla.analysis.lockstep import (
 )
 from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
+from vdla.api.modules import random_inputs
 from vdla.boards import find_board
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
@@ -28,10 +29,10 @@ from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import load_config
-from vdla.lookup import random_inputs, resolve
+from vdla.names.configs import resolve
+from vdla.names.farms import farm_pool
 from vdla.options import Lockstep
 from vdla.options.spelling import require
-from vdla.pools import farm_pool
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
 

@@ -16,6 +16,7 @@ from vdla.analysis import difference, hiding
 from vdla.analysis.end_to_end import EndToEnd, end_to_end
 from vdla.analysis.ort import ort_runs
 from vdla.analysis.profile import write_timeline
+from vdla.api.modules import random_inputs
 from vdla.boards import find_board
 from vdla.commands.output import (
     check_folder,
@@ -32,7 +33,8 @@ from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import input_values
 from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
-from vdla.lookup import energy_table, model_file, random_inputs
+from vdla.names.configs import energy_table
+from vdla.names.models import model_file
 from vdla.options import Run, RunFiles
 from vdla.options.spelling import UsageError
 from vdla.runtime.dtypes import to_write

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vdla.analysis.offload import NOWHERE, OffloadResult
 from vdla.analysis.offload_plot import save_offload_plot
+from vdla.api.offloading import offload as measure
 from vdla.commands.output import (
     check_output_folder,
     console,
@@ -15,7 +16,6 @@ from vdla.commands.output import (
     progress,
     table,
 )
-from vdla.offloading import offload as measure
 from vdla.options import Offload
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from vdla import tuning
+from vdla.api import tuning
 from vdla.commands.output import log, table
 from vdla.commands.tuning import Tuning, and_more
 from vdla.compiler.search.records import Log

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
+from vdla.api.host import HOST_TIME, host_time
 from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
-from vdla.host import HOST_TIME, host_time
 from vdla.options import Compile, Quantize
 from vdla.runtime.module import Module
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from vdla import tuning
+from vdla.api import tuning
 from vdla.commands.output import check_folder, console, log, print_json, progress
 from vdla.compiler.search.records import AnyRecord, Log, export, load
 from vdla.compiler.search.tuner import Task

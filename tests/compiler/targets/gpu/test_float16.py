@@ -10,7 +10,7 @@ from tests.support.host_gpu import HostGpu, sources_for_host
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.isa.config import load_config
-from vdla.lookup import gpu_of
+from vdla.names.targets import gpu_of
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.executor import Executor
 

@@ -10,7 +10,7 @@ from scripts import load_script
 import vdla
 from tests.support.host_gpu import HostGpu, sources_for_host
 from tests.support.random_graphs import float_model, quantized, sample
-from vdla.lookup import random_inputs
+from vdla.api.modules import random_inputs
 from vdla.runtime.executor import Executor
 
 

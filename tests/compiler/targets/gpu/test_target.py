@@ -9,12 +9,13 @@ from scripts import load_script
 
 import vdla
 from tests.support.random_graphs import float_model, quantized, sample
+from vdla.api.modules import random_inputs
 from vdla.compiler.build import Options, compile_model
 from vdla.compiler.models import networks
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.isa.config import load_config
-from vdla.lookup import model_file, random_inputs
+from vdla.names.models import model_file
 from vdla.runtime.executor import Executor
 
 sequences = load_script("benchmarks/sequences.py")

@@ -249,7 +249,7 @@ def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, 
 def test_a_killed_search_goes_on_and_loses_no_record(tmp_path):
     """The whole command, killed twice wherever it happens to be."""
     path, rng = tmp_path / "log", random.Random(2)
-    command = [sys.executable, "-m", "vdla.cli", "tune", "digits", "-c", "tiny", "--trials", "12"]
+    command = [sys.executable, "-m", "vdla", "tune", "digits", "-c", "tiny", "--trials", "12"]
     command += ["--log", str(path), "--layer", "conv2", "--workers", "1", "--json"]
     command += ["--searcher", "random"]
     before = b""

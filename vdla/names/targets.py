@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from vdla.compiler.placement import GPU, PROCESSOR
 from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
@@ -12,14 +14,19 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
+from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.processor.timing.machine import (
     NAMES,
     Machine,
     is_native,
     machine_of,
 )
+from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.targets.target import Target
 from vdla.options.spelling import UsageError
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.gpu.find import find_gpu
+from vdla.runtime.kernels import OPENCL
 
 PLACEMENTS = ("capability", "cost")
 BESIDE = ("sim", "rtl", "board")  # devices that leave operators to a host
@@ -103,3 +110,26 @@ def check_placement(placement: str, host: str) -> None:
             "--placement cost: expected a processor as host, whose time is modelled, found "
             "--host gpu"
         )
+
+
+def gpu_of(name: str, device: str, host: str, tuned: FunctionRecords | None) -> Gpu:
+    """What a GPU's kernels are made of, by ``--gpu``'s name, and for which: any, or with tuned
+    schedules the one at hand, if there is one.
+
+    Raises:
+        UsageError: neither the device nor its host is a GPU.
+        TargetError: there is no such architecture.
+    """
+    takes_part = GPU in (device, host)
+    if name != OPENCL and not takes_part:
+        raise UsageError(
+            f"--gpu {name}: expected --device gpu or --host gpu, found --device {device} and "
+            f"--host {host}"
+        )
+    made = named_gpu(name)
+    if tuned is None or tuned is bundled.BUNDLED or not takes_part:
+        return made
+    try:
+        return Gpu.of(find_gpu(made.language), made.language, made.architecture)
+    except DeviceError:
+        return made

@@ -22,7 +22,9 @@ from vdla.compiler.targets.processor.timing.machine import (
 )
 from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
-from vdla.lookup import model_file, resolve, tuned_functions
+from vdla.names.configs import resolve
+from vdla.names.models import model_file
+from vdla.names.schedules import tuned_functions
 from vdla.options.spelling import UsageError
 from vdla.runtime.module import Module
 

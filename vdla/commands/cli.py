@@ -1,6 +1,6 @@
 """The ``vdla`` command. Results go to stdout, progress and remarks to stderr.
 
-Exit codes are those of ``vdla/endings.py``. Wrong input gets one line that says what was expected,
+Exit codes are those of ``endings.py``. Wrong input gets one line that says what was expected,
 what was found, and where. What a command needs is imported when it runs, so that help and listings
 come at once.
 """
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from vdla import endings
+from vdla.commands import endings
 from vdla.options import (
     Compare,
     CompareOutput,
@@ -173,8 +173,8 @@ def tune(
     json: Json = False,
 ) -> None:
     """Search schedules, on the cycle simulator or this machine; resumes from the log."""
+    from vdla.api.tuning import TASKS, check_target
     from vdla.commands import functions, tiles
-    from vdla.tuning import TASKS, check_target
 
     check_target(model, options)
     command = functions if options.target in TASKS else tiles
@@ -410,7 +410,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Runs the command; its exit code, as ``vdla/endings.py`` says."""
+    """Runs the command; its exit code, as ``endings.py`` says."""
     if sys.stdout is None:
         return endings.say("stdout: expected to be open, found it closed", endings.WRONG)
     try:

@@ -7,11 +7,13 @@ from pathlib import Path
 from vdla import api
 from vdla.analysis.end_to_end import transfer_seconds
 from vdla.analysis.offload import OffloadResult, layer_cycles, offloaded_layers
+from vdla.api.host import host_time
+from vdla.api.modules import random_inputs
 from vdla.boards import find_board
 from vdla.boards.board import Board
-from vdla.host import host_time
 from vdla.isa.config import Config
-from vdla.lookup import model_file, random_inputs, resolve_on
+from vdla.names.configs import resolve_on
+from vdla.names.models import model_file
 from vdla.options import Compare, Offload
 from vdla.options.spelling import UsageError, takes
 from vdla.runtime.devices.sim import SimDevice

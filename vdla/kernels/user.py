@@ -20,7 +20,7 @@ from vdla.compiler.targets.functions import replayed
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.search.kernel import KernelFunction
 from vdla.compiler.te import Tensor
-from vdla.lookup import Tuned, tuned_functions
+from vdla.names.schedules import Tuned, tuned_functions
 from vdla.support.errors import UserError
 
 Sizes = Mapping[str, object]

@@ -37,14 +37,15 @@ from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
 from vdla.farm.work import FarmError, JobPool
 from vdla.isa.config import Config
-from vdla.lookup import model_file, model_files, resolve, resolve_on
+from vdla.kernels.user import KernelError, is_kernel, kernel_function
+from vdla.names.configs import resolve, resolve_on
+from vdla.names.farms import farm_pool
+from vdla.names.models import model_file, model_files
 from vdla.options import Tune
 from vdla.options.models import PROCESSORS
 from vdla.options.spelling import UsageError, require
-from vdla.pools import farm_pool
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.native import missing_features
-from vdla.user_kernels import KernelError, is_kernel, kernel_function
 
 ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside GPUs and other processors
 TASKS: Mapping[str, Any] = {**dict.fromkeys(PROCESSORS, processor_tasks), GPU: gpu_tasks}

@@ -1,8 +1,4 @@
-"""The Python API: what the ``vdla`` command does, as functions of a model and options.
-
-run("digits", x, device="board", board="ulx3s")      # the fields of options.Run, in their order
-run("digits", Run(x, device="board", board="ulx3s"))  # or the object itself
-"""
+"""Models, compiled, run, checked, compared and tuned: ``vdla.compile``, ``vdla.run`` and others."""
 
 from __future__ import annotations
 
@@ -20,6 +16,9 @@ from vdla.analysis.published import published
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.same_schedule import same_schedule as compare_hiding
 from vdla.analysis.sweep import Sweep, sweep_latency
+from vdla.api.host import Host, host_by, timed_model, times_of
+from vdla.api.modules import random_inputs, refuse_native
+from vdla.api.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
@@ -38,22 +37,12 @@ from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
-from vdla.host import Host, host_by, timed_model, times_of
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.lookup import (
-    energy_table,
-    gpu_of,
-    is_module,
-    model_file,
-    model_files,
-    random_inputs,
-    refuse_native,
-    resolve,
-    resolve_on,
-    tuned_functions,
-    tuned_tiles,
-)
+from vdla.names.configs import energy_table, resolve, resolve_on
+from vdla.names.models import is_module, model_file, model_files
+from vdla.names.schedules import tuned_functions, tuned_tiles
+from vdla.names.targets import check_placement, compile_target, gpu_of, host_of
 from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.board import BoardDevice
@@ -61,8 +50,6 @@ from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
-from vdla.targets import check_placement, compile_target, host_of
-from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",

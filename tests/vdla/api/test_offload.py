@@ -11,7 +11,7 @@ import vdla as package
 from vdla.analysis.offload import NOWHERE, OffloadedLayer, layer_cycles, offloaded_layers
 from vdla.boards import find_board
 from vdla.compiler.targets.processor.timing.model import FunctionTime, HostTime
-from vdla.lookup import resolve_on
+from vdla.names.configs import resolve_on
 
 
 def test_a_layer_takes_the_cycles_from_the_end_of_those_before():

@@ -12,7 +12,7 @@ from vdla.boards.board import BoardError
 from vdla.compiler.search.records import load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.isa.config import load_config
-from vdla.lookup import resolve_on
+from vdla.names.configs import resolve_on
 
 TINY = resolve_on("ulx3s", "tiny")  # behind the memory of the boards on the desk
 SEARCH = ("tune", "digits", "-c", "tiny", "--trials", 6, "--searcher", "random", "--board")

@@ -24,10 +24,12 @@ from vdla.explore.space import load_space
 from vdla.explore.tuned import Tuner
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
-from vdla.lookup import energy_table, model_files, resolve, tuned_tiles
+from vdla.names.configs import energy_table, resolve
+from vdla.names.farms import farm_pool
+from vdla.names.models import model_files
+from vdla.names.schedules import tuned_tiles
 from vdla.options import Evaluate, Explore
 from vdla.options.spelling import UsageError, require, takes
-from vdla.pools import farm_pool
 from vdla.support.files import digest
 
 Models = str | Path | Sequence[str | Path]

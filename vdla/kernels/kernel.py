@@ -44,7 +44,9 @@ from vdla.compiler.tir.parser import parse as parse_function
 from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
-from vdla.lookup import Tuned, resolve
+from vdla.kernels.user import with_records
+from vdla.names.configs import resolve
+from vdla.names.schedules import Tuned
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
@@ -59,7 +61,6 @@ from vdla.sim.checker import Finding
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
 from vdla.support.errors import UserError
-from vdla.user_kernels import with_records
 
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], "KernelRun"]

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 import vdla as api
-from vdla.api import random_inputs
+from vdla.api.modules import random_inputs
 from vdla.commands import measure
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_graph
@@ -27,7 +27,7 @@ from vdla.options import Run, RunFiles
 from vdla.runtime.plan import Accelerate
 from vdla.sim.machine import warm_up
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_run_json_has_the_contract_keys(vdla):
@@ -318,7 +318,7 @@ def test_listings_load_no_compiler():
     heavy = {"numpy", "numba", "llvmlite", "onnx", "onnxruntime", "matplotlib"}
     for args in (["--help"], ["configs"], ["isa", "doc"]):
         code = (
-            "import contextlib, io, sys; from vdla.cli import main\n"
+            "import contextlib, io, sys; from vdla.commands.cli import main\n"
             f"sys.argv = ['vdla', *{args}]\n"
             "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
             "    main()\n"
@@ -394,7 +394,7 @@ def test_isa_commands(vdla, tmp_path):
 def test_the_manual_is_current(vdla):
     from pathlib import Path
 
-    manual = Path(__file__).parents[2] / "isa" / "ISA.md"
+    manual = Path(__file__).parents[3] / "isa" / "ISA.md"
     assert vdla("isa", "doc").out == manual.read_text(), "run: vdla isa doc -o isa/ISA.md"
 
 

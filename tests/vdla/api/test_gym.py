@@ -74,7 +74,7 @@ def test_an_illegal_design_is_observed_as_nothing(make, action, reason):
 
 
 def test_an_episode_has_an_end(make, monkeypatch):
-    monkeypatch.setattr("vdla.gym.STEPS", 2)
+    monkeypatch.setattr("vdla.api.gym.STEPS", 2)
     env = make()
     env.reset()
     ends = [env.step(np.array([1, 0]))[3] for _ in range(2)]
@@ -92,7 +92,8 @@ def test_what_it_refuses(make):
 
 def test_without_gymnasium_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    monkeypatch.delitem(sys.modules, "vdla.gym", raising=False)
+    for name in ("vdla.gym", "vdla.api.gym"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError) as caught:
         importlib.import_module("vdla.gym")
     text = f"vdla.gym: expected the package gymnasium, found none; {pip_install('gym')}"

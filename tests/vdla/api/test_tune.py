@@ -17,7 +17,7 @@ from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
-from vdla.lookup import tuned_functions
+from vdla.names.schedules import tuned_functions
 from vdla.runtime import native
 from vdla.support.install import pip_install
 

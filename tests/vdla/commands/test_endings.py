@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from vdla import endings
+from vdla.commands import endings
 
 VDLA = (sys.executable, "-m", "vdla")
 SLOW_IMPORT = """

@@ -1,0 +1,67 @@
+"""The Python API: what the ``vdla`` command does, as functions of a model and options.
+
+    run("digits", x, device="board", board="ulx3s")      # the fields of options.Run, in their order
+    run("digits", Run(x, device="board", board="ulx3s"))  # or the object itself
+
+A name is imported when it is first used: the compiler takes a second to load.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vdla import te
+    from vdla.api.exploration import evaluate, explore_designs
+    from vdla.api.host import host_time
+    from vdla.api.models import (
+        check,
+        compare,
+        compile,
+        load,
+        profile,
+        quantize,
+        run,
+        same_schedule,
+        sweep,
+        synth,
+        tune,
+    )
+    from vdla.api.models import prepare as prepare
+    from vdla.api.modules import random_inputs as random_inputs
+    from vdla.api.offloading import offload
+    from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
+    from vdla.compiler.text import ParseError
+    from vdla.compiler.user import register_operator
+    from vdla.kernels.kernel import build, intrinsics, parse
+    from vdla.support.errors import UserError
+
+HOMES = {
+    "vdla.api.exploration": ("evaluate", "explore_designs"),
+    "vdla.api.host": ("host_time",),
+    "vdla.api.models": (
+        "check", "compare", "compile", "load", "prepare", "profile", "quantize", "run",
+        "same_schedule", "sweep", "synth", "tune",
+    ),
+    "vdla.api.modules": ("random_inputs",),
+    "vdla.api.offloading": ("offload",),
+    "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
+    "vdla.compiler.text": ("ParseError",),
+    "vdla.compiler.user": ("register_operator",),
+    "vdla.kernels.kernel": ("build", "intrinsics", "parse"),
+    "vdla.support.errors": ("UserError",),
+}  # fmt: skip
+__all__ = [
+    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
+    "evaluate", "explore_designs", "host_time", "intrinsics", "load", "offload", "parse", "profile",
+    "quantize", "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The value of that name, from the file that has it."""
+    if name == "te":
+        return import_module("vdla.te")
+    home = next((home for home, names in HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'vdla' has no attribute {name!r}")
+    return getattr(import_module(home), name)

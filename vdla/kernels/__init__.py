@@ -1,0 +1,1 @@
+"""Kernels that users write with te: built, parsed, tuned."""

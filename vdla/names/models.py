@@ -1,0 +1,53 @@
+"""Models by the names that users give: bundled ones, ONNX files and modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vdla.compiler import models
+from vdla.compiler.frontend.errors import ModelError
+from vdla.names.kinds import check_kind
+from vdla.options.spelling import UsageError
+from vdla.runtime.module import Module
+
+
+def is_module(model: Module | str | Path) -> bool:
+    """Whether it is a module, or a file that is one by its name.
+
+    Raises:
+        UsageError: it is neither a module nor a name.
+    """
+    kinds = "a module, a .vdla or ONNX file or a bundled name"
+    check_kind("model", kinds, model, Module | str | Path)
+    return isinstance(model, Module) or str(model).endswith(".vdla")
+
+
+def model_files(model: str | Path) -> dict[str, Path]:
+    """Every network that a path or a bundled name stands for."""
+    if str(model) in models.MODELS:
+        return models.model_paths(str(model))
+    path = model_file(model)
+    return {path.stem: path}
+
+
+def model_file(model: str | Path) -> Path:
+    """The one network that a path or a bundled name stands for.
+
+    Raises:
+        ModelError: there is none, or there are several.
+        UsageError: it isn't a name.
+    """
+    if isinstance(model, Module):
+        raise UsageError("model: expected an ONNX file or a bundled name, found a module")
+    if is_module(model):
+        raise UsageError(f"model: expected an ONNX file or a bundled name, found {model}")
+    if str(model) in models.MODELS:
+        try:
+            return models.model_path(str(model))
+        except KeyError:
+            raise ModelError(str(model), "one network", "several; only compare takes it") from None
+    path = Path(model)
+    if not path.exists():
+        known = ", ".join(models.MODELS)
+        raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
+    return path
