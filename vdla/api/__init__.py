@@ -11,24 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vdla import te
+    from vdla.api.comparisons import compare, same_schedule, sweep
     from vdla.api.exploration import evaluate, explore_designs
     from vdla.api.host import host_time
-    from vdla.api.models import (
-        check,
-        compare,
-        compile,
-        load,
-        profile,
-        quantize,
-        run,
-        same_schedule,
-        sweep,
-        synth,
-        tune,
-    )
-    from vdla.api.models import prepare as prepare
+    from vdla.api.models import compile, quantize
+    from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
+    from vdla.api.runs import check, profile, run
+    from vdla.api.runs import prepare as prepare
+    from vdla.api.synthesis import synth
+    from vdla.api.tuning import tune
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
@@ -36,14 +29,15 @@ if TYPE_CHECKING:
     from vdla.support.errors import UserError
 
 HOMES = {
+    "vdla.api.comparisons": ("compare", "same_schedule", "sweep"),
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
-    "vdla.api.models": (
-        "check", "compare", "compile", "load", "prepare", "profile", "quantize", "run",
-        "same_schedule", "sweep", "synth", "tune",
-    ),
-    "vdla.api.modules": ("random_inputs",),
+    "vdla.api.models": ("compile", "quantize"),
+    "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
+    "vdla.api.runs": ("check", "prepare", "profile", "run"),
+    "vdla.api.synthesis": ("synth",),
+    "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),

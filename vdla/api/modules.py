@@ -1,19 +1,68 @@
-"""Compiled modules: files of them, what they bring, and random inputs for them."""
+"""Compiled modules: ``vdla.load``, what one brings, and random inputs for one."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.placement import PROCESSOR
+from vdla.isa.config import Config
+from vdla.isa.identity import isa_hash, other_isa
+from vdla.names.configs import resolve
+from vdla.options import Run
 from vdla.options.spelling import UsageError
+from vdla.runtime.devices.named import module_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import Outside
 
 Array = NDArray[Any]
 UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sign
+
+
+def load(path: str | Path) -> Module:
+    """Reads a ``.vdla`` file.
+
+    Raises:
+        ModuleError: it is not one, is damaged, or is for another machine.
+    """
+    return Module.load(path)
+
+
+def own_config(
+    model: Module | str | Path, named: str | Path | Config | None, options: Run
+) -> tuple[Module, Config]:
+    """A module and its config, which the one named must be; memories may differ."""
+    built = {
+        "shape": options.shapes,
+        "records": options.records,
+        "target": options.target,
+        "place": options.places,
+        "host": options.host if options.host != PROCESSOR else None,
+        "gpu": options.gpu if options.gpu != "opencl" else None,
+        "placement": options.placement if options.placement != "capability" else None,
+        "strict": options.strict or None,
+    }
+    for option in (option for option, value in built.items() if value is not None):
+        what = "a module" if isinstance(model, Module) else f"the module {model}"
+        raise UsageError(f"--{option}: expected an ONNX model, found {what}")
+    module = model if isinstance(model, Module) else load(model)
+    if options.no_native:
+        refuse_native(module, "module" if isinstance(model, Module) else str(model))
+    own = module_config(module)
+    config = resolve(named, options.settings) if named else own.override(options.settings)
+    name = "module" if isinstance(model, Module) else model
+    if module.identity.isa != isa_hash(own):
+        raise UsageError(f"{name}: {other_isa(isa_hash(own), module.identity.isa)}")
+    if config.hash != module.identity.config:
+        raise UsageError(
+            f"{name}: expected config {config.name} ({config.hash}), "
+            f"found a module for {own.name} ({module.identity.config})"
+        )
+    return module, config
 
 
 def refuse_native(module: Module, name: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vdla import api
 from vdla.analysis.end_to_end import transfer_seconds
 from vdla.analysis.offload import OffloadResult, layer_cycles, offloaded_layers
+from vdla.api.comparisons import compare
 from vdla.api.host import host_time
+from vdla.api.models import compile
 from vdla.api.modules import random_inputs
 from vdla.boards import find_board
 from vdla.boards.board import Board
@@ -52,13 +53,13 @@ def offload(model: str | Path, options: Offload) -> OffloadResult:
         layers=offloaded_layers(alone, left, accelerated),
         calls=(1e3 * alone.call_seconds, 1e3 * left.call_seconds),
         transfers=1e3 * transfer_seconds(left.shared_bytes, left.processor, board),
-        hiding=api.compare(file, compared),
+        hiding=compare(file, compared),
     )
 
 
 def _accelerated(file: Path, config: Config, options: Offload, board: Board) -> dict[str, float]:
     """Milliseconds of the accelerator's layers, by name."""
-    module = api.compile(file, config, records=options.records, shapes=options.shapes)
+    module = compile(file, config, records=options.records, shapes=options.shapes)
     ready = Executor(module, SimDevice(config, numerics=False))
     result = dict[str, float]()
     for step in ready.run(random_inputs(module)).steps:

@@ -1,4 +1,4 @@
-"""What there is to search for in a model, by a user's options, and the search for it."""
+"""Schedules, searched for by a user's options: ``vdla.tune``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from vdla.compiler.search.records import AnyRecord, Log
 from vdla.compiler.search.searchers import LEARNED
 from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.accelerator.search import tile_task
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.search import tasks as gpu_tasks
@@ -33,6 +34,7 @@ from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.compiler.targets.processor.search import tasks as processor_tasks
 from vdla.compiler.targets.processor.search.function import functions_of as processor_functions
 from vdla.compiler.targets.search import function_task
+from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
 from vdla.farm.work import FarmError, JobPool
@@ -43,13 +45,42 @@ from vdla.names.farms import farm_pool
 from vdla.names.models import model_file, model_files
 from vdla.options import Tune
 from vdla.options.models import PROCESSORS
-from vdla.options.spelling import UsageError, require
+from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.native import missing_features
 
 ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside GPUs and other processors
 TASKS: Mapping[str, Any] = {**dict.fromkeys(PROCESSORS, processor_tasks), GPU: gpu_tasks}
 TARGETS = (ACCELERATOR, *TASKS)
+
+
+@takes(Tune)
+def tune(
+    model: str | Path | Schedule | Tensor, options: Tune
+) -> list[TileTask] | list[FunctionTask]:
+    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
+    target ``cpu`` or ``gpu``, for every function of a model on this processor or the GPU at hand;
+    with ``cpu`` also for a kernel of te: a schedule, a tensor or FILE.py:FUNCTION.
+
+    Raises:
+        RecordError: the log holds something else, or another search writes to it.
+        ModelError: the model can't be taken, or has no accelerator layer of that name.
+        KernelError: there is no such kernel, or it lacks sizes.
+        UsageError: no such searcher, target or strategy.
+        BoardError, DeviceError: a board to measure on can't be reached, or is for another config.
+        FarmError: no board is left that answers; the log has what was measured.
+    """
+    check_target(model, options)
+    if options.target in TASKS:
+        functions = function_tasks(model, options)
+        with Log(Path(options.log), FunctionRecord) as function_log:
+            search(functions, options, function_log)
+        return functions
+    assert not isinstance(model, Schedule | Tensor)  # which check_target refuses here
+    tiles = tile_tasks(model, options)
+    with Log(Path(options.log), TileRecord) as tile_log:
+        search(tiles, options, tile_log)
+    return tiles
 
 
 def check_target(model: object, options: Tune) -> None:

@@ -1,0 +1,149 @@
+"""Models, run, checked and profiled: ``vdla.run``, ``vdla.check``, ``vdla.profile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bound, whole
+from vdla.analysis.profile import Profile
+from vdla.analysis.profile import profile as profiled
+from vdla.api.host import timed_model
+from vdla.api.models import options_to_run
+from vdla.api.modules import own_config, random_inputs
+from vdla.boards import find_board
+from vdla.boards.board import Board
+from vdla.boards.connect import connect
+from vdla.compiler.build import import_graph
+from vdla.compiler.frontend.onnx import is_quantized
+from vdla.compiler.frontend.onnx import load as load_onnx
+from vdla.compiler.frontend.shapes import Shapes, shapes_like
+from vdla.compiler.graph.passes import optimize
+from vdla.isa.config import Config
+from vdla.names.configs import resolve_on
+from vdla.names.models import is_module, model_file
+from vdla.options import Run
+from vdla.options.spelling import UsageError, require, takes
+from vdla.runtime.devices.board import BoardDevice
+from vdla.runtime.devices.named import NAMES, make_device
+from vdla.runtime.dtypes import STORED
+from vdla.runtime.executor import Executor, RunResult, check_inputs
+from vdla.runtime.module import Module
+
+
+@takes(Run)
+def run(model: Module | str | Path, options: Run) -> RunResult:
+    """Runs a module, a ``.vdla`` or ONNX file, or a bundled model once; on random inputs unless
+    some are given.
+
+    Raises:
+        InputError: an input is missing, unknown, or has another shape or dtype.
+        UsageError: options that don't go together, or a module for another config.
+        DeviceError, BoardError, LinkError: the device can't be used.
+    """
+    require(options)
+    ready, _ = prepare(model, options)
+    return ready.run(random_inputs(ready.module) if options.inputs is None else options.inputs)
+
+
+def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]:
+    """A model made ready to run as often as you like, and the config it runs on."""
+    board = _board(options)
+    require(options, check=True)  # it may be a check that the model is made ready for
+    if options.waves and options.device != "rtl":
+        raise UsageError(
+            f"--trace {options.waves}: expected --device rtl for waves, found {options.device}"
+        )
+    named = options.config or (board.config if board and not is_module(model) else None)
+    if isinstance(model, Module) or is_module(model):
+        module, config = own_config(model, named, options)
+    else:
+        if options.no_native:
+            raise UsageError(f"--no-native: expected a module, found the model {model}")
+        config = resolve_on(options.board, named, options.settings)
+        module = _compiled_for(model, config, options)
+    if board is None:
+        device = make_device(
+            module, options.device, config, waves=options.waves, report=options.report
+        )
+        return Executor(module, device, options.threads), config
+    transport = connect(
+        board, config, port=options.port, virtual=options.virtual, report=options.report
+    )
+    return Executor(module, BoardDevice(config, transport), options.threads), config
+
+
+def _board(options: Run) -> Board | None:
+    """The board to run on, for the device that is one."""
+    known = (*NAMES, "board")
+    if options.device not in known:
+        raise UsageError(f"--device: expected one of {', '.join(known)}, found {options.device}")
+    if options.device == "board":
+        if options.board is None:
+            raise UsageError("--device board: expected --board B, found none")
+        return find_board(options.board)
+    return None
+
+
+def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
+    """An ONNX model compiled for the device."""
+    compile_options, host = options_to_run(options)
+    shapes = given_shapes(model, options)
+    return timed_model(model_file(model), config, compile_options, shapes, host)
+
+
+def given_shapes(model: str | Path, options: Run) -> Shapes | None:
+    """Sizes that an ONNX model leaves open: those given, or else the inputs' own."""
+    if options.shapes or options.inputs is None:
+        return options.shapes
+    return shapes_like(load_onnx(model_file(model)).graph, options.inputs)
+
+
+@takes(Run)
+def check(model: Module | str | Path, options: Run) -> Check:
+    """Compares an ONNX model with onnxruntime, layer by layer and as a whole; on random inputs
+    unless some are given.
+
+    A model of floats has no layers with steps to count: it is compared as a whole alone.
+
+    Raises:
+        UsageError: a module, which has no ONNX file to compare with.
+    """
+    if isinstance(model, Module) or is_module(model):
+        result = "a module" if isinstance(model, Module) else str(model)
+        raise UsageError(f"--check: expected an ONNX model to compare with, found {result}")
+    require(options, check=True, input=options.inputs is not None)
+    ready, config = prepare(model, options)
+    module = ready.module
+    for name in (*module.inputs, *module.outputs):
+        if (dtype := module.tensors[name].dtype) in STORED:
+            expected = "inputs and outputs of types that onnxruntime exchanges with numpy"
+            raise UsageError(f"--check: expected {expected}, found {name} of {dtype}")
+    options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
+    path, shapes = model_file(model), given_shapes(model, options)
+    if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
+        for each in given:
+            check_inputs(module, each)
+        inputs = [dict(each) for each in given]
+    else:
+        inputs = [random_inputs(module, seed) for seed in range(options.samples)]
+    compile_options, _ = options_to_run(options)
+    imported = import_graph(path, compile_options, shapes)
+    graph = optimize(imported)
+    layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)
+    if compile_options.accelerated:
+        layers += per_cluster(imported, inputs[0], config, compile_options, options.device)
+    quantized = is_quantized(load_onnx(path))
+    return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
+
+
+@takes(Run)
+def profile(model: Module | str | Path, options: Run) -> Profile:
+    """Where the time of running a model goes, step by step, on random inputs unless some are given.
+
+    Raises:
+        As ``run``.
+    """
+    require(options, profile=True)
+    ready, _ = prepare(model, options)
+    given = random_inputs(ready.module) if options.inputs is None else options.inputs
+    return profiled(ready, given)
