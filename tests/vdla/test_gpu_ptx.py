@@ -18,7 +18,7 @@ from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
 from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.tir.interp import run
-from vdla.names.targets import gpu_of
+from vdla.names.where import Where
 from vdla.options.spelling import UsageError
 from vdla.runtime.gpu import cuda as runtime
 from vdla.runtime.gpu import libcuda
@@ -109,13 +109,13 @@ def test_architectures_that_there_are(vdla, tmp_path):
 
 def test_tuned_schedules_are_for_the_gpu_at_hand(cuda, monkeypatch):
     named, tuned = Gpu(language="ptx", architecture="sm_80"), FunctionRecords([])
-    assert gpu_of("sm_80", "gpu", "cpu", None) == named
-    assert gpu_of("opencl", "cpu", "cpu", tuned) == ANY
-    found = gpu_of("sm_80", "sim", "gpu", tuned)
+    assert Where("gpu", gpu="sm_80").described_gpu(None) == named
+    assert Where("cpu").described_gpu(tuned) == ANY
+    found = Where("sim", "gpu", gpu="sm_80").described_gpu(tuned)
     assert (found.language, found.architecture, found.name) == ("ptx", "sm_80", "Fake 80 (CUDA)")
     assert (found.group, found.sides, found.shared) == (1024, (1024, 512, 64), 49152)
     monkeypatch.setattr(libcuda, "LIBRARY", "libnone.so.1")
-    assert gpu_of("sm_80", "gpu", "cpu", tuned) == named
+    assert Where("gpu", gpu="sm_80").described_gpu(tuned) == named
 
 
 # Kernels of schedules -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from vdla.compiler import host_time as compiled
@@ -12,7 +12,7 @@ from vdla.compiler.by_cost import choices
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement import PROCESSOR, device_of
 from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.timing.machine import (
     NAMES,
     Machine,
@@ -25,6 +25,7 @@ from vdla.isa.config import Config
 from vdla.names.configs import resolve
 from vdla.names.models import model_file
 from vdla.names.schedules import tuned_functions
+from vdla.names.where import Host
 from vdla.options.spelling import UsageError
 from vdla.runtime.module import Module
 
@@ -80,33 +81,6 @@ def host_time(
     )
     graph = import_graph(model_file(model), options, shapes)
     return compiled.host_time(graph, resolve(config), options, machine)
-
-
-@dataclass(frozen=True)
-class Host:
-    """A host by its description: ``named`` says that the user wants its time, and ``by_cost`` that
-    operators are placed by it."""
-
-    machine: Machine
-    named: bool
-    by_cost: bool
-
-
-def host_by(machine: Machine | None, processor: Processor, placement: str) -> Host | None:
-    """The host that a compilation needs the description of, if it needs any.
-
-    Args:
-        machine: the one that the user names.
-        processor: the one that code is for, where none is named.
-        placement: "capability" or "cost".
-
-    Raises:
-        TargetError: operators are placed by the cost of a processor that isn't described.
-    """
-    by_cost = placement == "cost"
-    if machine is None and not by_cost:
-        return None
-    return Host(machine or machine_for(processor), machine is not None, by_cost)
 
 
 def timed_model(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from vdla.api.host import Host, host_by, timed_model
+from vdla.api.host import timed_model
 from vdla.boards import find_board
 from vdla.compiler.build import Options
 from vdla.compiler.models.quantizer import quantize as quantize_model
@@ -12,9 +13,9 @@ from vdla.compiler.placement import device_of
 from vdla.names.configs import resolve_on
 from vdla.names.models import model_file
 from vdla.names.schedules import tuned_functions, tuned_tiles
-from vdla.names.targets import check_placement, compile_target, gpu_of, host_of
+from vdla.names.where import Code, Where, check_device
 from vdla.options import Compile, Quantize, Run
-from vdla.options.spelling import UsageError, require, takes
+from vdla.options.spelling import require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
 
@@ -31,53 +32,39 @@ def compile(model: str | Path, options: Compile) -> Module:
         BoardError, TargetError: no such board or processor, or the board can't have the config.
         UsageError: no such device.
     """
-    if options.device not in NAMES:
-        raise UsageError(f"--device: expected one of {', '.join(NAMES)}, found {options.device}")
+    check_device(options.device, NAMES)
     require(options)
-    host, machine = host_of(options.host, options.device)
-    check_placement(options.placement, host)
+    where = Where.of(options)
     board = find_board(options.board) if options.board else None
-    named = options.target or (board.host if board and machine is None else None)
-    target, code_for = compile_target(named, options.device, machine)
+    code = where.code_to_ship(board.host if board else None)
     config = resolve_on(options.board, options.config, options.settings)
-    functions = tuned_functions(options.records)
-    compile_options = Options(
-        device=device_of(options.device),
-        host=host,
-        places=options.places or {},
-        strict=options.strict,
-        vthreads=options.vthreads,
-        records=tuned_tiles(options.records, options.board),
-        functions=functions,
-        gpu=gpu_of(options.gpu, options.device, host, functions),
-        dump=options.dump,
-        progress=options.progress,
-        processor=code_for,
-        target=target,
+    how = replace(
+        compile_options(options, where, code), vthreads=options.vthreads, dump=options.dump
     )
-    timed = host_by(machine, code_for, options.placement)
-    return timed_model(model_file(model), config, compile_options, options.shapes, timed)
+    host = where.described_host(code.processor)
+    return timed_model(model_file(model), config, how, options.shapes, host)
 
 
-def options_to_run(options: Run) -> tuple[Options, Host | None]:
-    """How a model that is to be run is compiled, and the host whose time is modelled, if any."""
-    host, machine = host_of(options.host, options.device)
-    check_placement(options.placement, host)
-    target, code_for = compile_target(options.target, options.device)
+def compile_options(options: Compile | Run, where: Where, code: Code) -> Options:
+    """How a model is compiled by a user's options, which say where it runs, and the code's kind.
+
+    Raises:
+        RecordError: the tuned schedules' file holds something else.
+        TargetError: there is no such architecture of a GPU.
+    """
     functions = tuned_functions(options.records)
-    result = Options(
-        device=device_of(options.device),
-        host=host,
-        places=options.places or {},
+    return Options(
+        device=device_of(where.device),
+        host=where.runs_rest,
+        places=where.places or {},
         strict=options.strict,
         records=tuned_tiles(options.records, options.board),
         functions=functions,
-        gpu=gpu_of(options.gpu, options.device, host, functions),
+        gpu=where.described_gpu(functions),
         progress=options.progress,
-        processor=code_for,
-        target=target,
+        processor=code.processor,
+        target=code.target,
     )
-    return result, host_by(machine, code_for, options.placement)
 
 
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:

@@ -8,7 +8,7 @@ from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bou
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
 from vdla.api.host import timed_model
-from vdla.api.models import options_to_run
+from vdla.api.models import compile_options
 from vdla.api.modules import own_config, random_inputs
 from vdla.boards import find_board
 from vdla.boards.board import Board
@@ -21,6 +21,7 @@ from vdla.compiler.graph.passes import optimize
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.names.models import is_module, model_file
+from vdla.names.where import Where, check_device
 from vdla.options import Run
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.board import BoardDevice
@@ -60,7 +61,7 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
         if options.no_native:
             raise UsageError(f"--no-native: expected a module, found the model {model}")
         config = resolve_on(options.board, named, options.settings)
-        module = _compiled_for(model, config, options)
+        module = _compiled(model, config, options)
     if board is None:
         device = make_device(
             module, options.device, config, waves=options.waves, report=options.report
@@ -74,9 +75,7 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
 
 def _board(options: Run) -> Board | None:
     """The board to run on, for the device that is one."""
-    known = (*NAMES, "board")
-    if options.device not in known:
-        raise UsageError(f"--device: expected one of {', '.join(known)}, found {options.device}")
+    check_device(options.device, (*NAMES, "board"))
     if options.device == "board":
         if options.board is None:
             raise UsageError("--device board: expected --board B, found none")
@@ -84,11 +83,12 @@ def _board(options: Run) -> Board | None:
     return None
 
 
-def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
-    """An ONNX model compiled for the device."""
-    compile_options, host = options_to_run(options)
-    shapes = given_shapes(model, options)
-    return timed_model(model_file(model), config, compile_options, shapes, host)
+def _compiled(model: str | Path, config: Config, options: Run) -> Module:
+    """An ONNX model, compiled for the device that is to run it."""
+    where = Where.of(options)
+    code = where.code_to_run()
+    how, host = compile_options(options, where, code), where.described_host(code.processor)
+    return timed_model(model_file(model), config, how, given_shapes(model, options), host)
 
 
 def given_shapes(model: str | Path, options: Run) -> Shapes | None:
@@ -126,12 +126,13 @@ def check(model: Module | str | Path, options: Run) -> Check:
         inputs = [dict(each) for each in given]
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
-    compile_options, _ = options_to_run(options)
-    imported = import_graph(path, compile_options, shapes)
+    where = Where.of(options)
+    how = compile_options(options, where, where.code_to_run())
+    imported = import_graph(path, how, shapes)
     graph = optimize(imported)
-    layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)
-    if compile_options.accelerated:
-        layers += per_cluster(imported, inputs[0], config, compile_options, options.device)
+    layers = per_layer(graph, path, inputs[0], config, how, options.device)
+    if how.accelerated:
+        layers += per_cluster(imported, inputs[0], config, how, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 

@@ -10,7 +10,7 @@ from tests.support.host_gpu import HostGpu, sources_for_host
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.isa.config import load_config
-from vdla.names.targets import gpu_of
+from vdla.names.where import Where
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.executor import Executor
 
@@ -63,7 +63,7 @@ def test_as_the_processor_has_them(name, monkeypatch):
     want = run(NETWORKS[name], "cpu")
     np.testing.assert_array_equal(run(NETWORKS[name], "gpu"), want)
     sources_for_host(monkeypatch)
-    ptx = run(NETWORKS[name], "gpu", gpu=gpu_of("sm_80", "gpu", "cpu", None))
+    ptx = run(NETWORKS[name], "gpu", gpu=Where("gpu", gpu="sm_80").described_gpu(None))
     np.testing.assert_array_equal(ptx, want)
     with np.errstate(over="ignore"):
         halves = VALUES.astype(np.float16).astype(np.float32)
