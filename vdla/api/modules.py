@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.placement import PROCESSOR
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.names.configs import resolve
 from vdla.options import Run
-from vdla.options.spelling import UsageError
+from vdla.options.spelling import UsageError, given
 from vdla.runtime.devices.named import module_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo
@@ -35,20 +34,17 @@ def load(path: str | Path) -> Module:
 def own_config(
     model: Module | str | Path, named: str | Path | Config | None, options: Run
 ) -> tuple[Module, Config]:
-    """A module and its config, which the one named must be; memories may differ."""
-    built = {
-        "shape": options.shapes,
-        "records": options.records,
-        "target": options.target,
-        "place": options.places,
-        "host": options.host if options.host != PROCESSOR else None,
-        "gpu": options.gpu if options.gpu != "opencl" else None,
-        "placement": options.placement if options.placement != "capability" else None,
-        "strict": options.strict or None,
-    }
-    for option in (option for option, value in built.items() if value is not None):
-        what = "a module" if isinstance(model, Module) else f"the module {model}"
-        raise UsageError(f"--{option}: expected an ONNX model, found {what}")
+    """A module and its config, which the one named must be; memories may differ.
+
+    Raises:
+        UsageError: an option that says how a model is compiled, or a module of another config or
+            instruction set, or with code where none is wanted.
+        ModuleError: the file is no module, or is damaged.
+    """
+    what = "a module" if isinstance(model, Module) else f"the module {model}"
+    for option in given(options):
+        if option.compiles:
+            raise UsageError(f"{option.name}: expected an ONNX model, found {what}")
     module = model if isinstance(model, Module) else load(model)
     if options.no_native:
         refuse_native(module, "module" if isinstance(model, Module) else str(model))

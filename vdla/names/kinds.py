@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import UnionType
 
 from vdla.options.spelling import UsageError
 
 
-def check_kind(what: str, kinds: str, actual: object, types: Any) -> None:
+def check_kind(what: str, kinds: str, actual: object, types: type | UnionType) -> None:
     """Raises UsageError unless a value is of some types, which ``kinds`` names."""
     if not isinstance(actual, types):
         raise UsageError(f"{what}: expected {kinds}, found {type(actual).__name__}")

@@ -55,7 +55,7 @@ def board(about: str, *only: spelling.Only, needed: bool = False) -> spelling.De
 def records() -> spelling.Default:
     """Tuned schedules: a log, or none."""
     return spelling.option(
-        None, "--records", typed=str | None, metavar="F|none",
+        None, "--records", typed=str | None, compiles=True, metavar="F|none",
         help="Tuned schedules; default: the bundled.",
     )  # fmt: skip
 
@@ -77,6 +77,7 @@ def shapes(*only: spelling.Only) -> spelling.Default:
         shown=None,
         read=lambda texts: spelling.sizes(texts or ()) or None,
         only=only,
+        compiles=True,
         metavar="NAME=N|INPUT=D0,D1,…",
         help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
     )
@@ -111,6 +112,7 @@ def target(examples: str) -> spelling.Default:
         None,
         "--target",
         typed=str | None,
+        compiles=True,
         metavar="P",
         help=f"The processor of what the accelerator leaves: {examples}; or, in the accelerator's "
         "place, a target that another package brings.",
@@ -120,7 +122,7 @@ def target(examples: str) -> spelling.Default:
 def host() -> spelling.Default:
     """Which device runs the operators that the accelerator leaves, or whose time is modelled."""
     return spelling.option(
-        "cpu", "--host", typed=str, metavar="cpu|gpu|cortex-a9…",
+        "cpu", "--host", typed=str, compiles=True, metavar="cpu|gpu|cortex-a9…",
         help="What runs the operators that the accelerator leaves; a processor by its name "
         "is not run but modelled, which gives its time.",
     )  # fmt: skip
@@ -138,6 +140,7 @@ def strict() -> spelling.Default:
     """Whether the host runs what is no integer of onnxruntime's in every result."""
     return spelling.option(
         False, "--strict", typed=bool, only=[spelling.Only("device", "sim", "rtl", "board")],
+        compiles=True,
         help="Leave to the host what may differ by 1 LSB in integers: softmax, normalizations, "
         "recurrent cells.",
     )  # fmt: skip
@@ -149,6 +152,7 @@ def gpu() -> spelling.Default:
         "opencl",
         "--gpu",
         typed=str,
+        compiles=True,
         metavar="opencl|sm_80…",
         help="A GPU's code: OpenCL C for any, or PTX for NVIDIA's of an architecture.",
     )
@@ -162,6 +166,7 @@ def places() -> spelling.Default:
         typed=list[str] | None,
         shown=None,
         read=lambda texts: spelling.places(texts or ()) or None,
+        compiles=True,
         metavar="NODE=DEVICE",
         help="Run a node on vdla, gpu or cpu.",
     )
@@ -170,7 +175,7 @@ def places() -> spelling.Default:
 def placement() -> spelling.Default:
     """How operators are shared among the accelerator and its host."""
     return spelling.option(
-        "capability", "--placement", typed=str,
+        "capability", "--placement", typed=str, compiles=True,
         only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",
         help="All that the accelerator can run goes there; or cost: what is faster there.",
     )  # fmt: skip

@@ -58,10 +58,11 @@ class Only:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the command line spells an option.
+    """How the command line spells an option, and where it counts.
 
     ``typed`` is the kind of what is typed, ``default`` stands there when nothing is, ``read`` turns
-    it into the field's value, ``more`` is typer's: help, metavar, limits.
+    it into the field's value, ``more`` is typer's: help, metavar, limits. ``only`` says with which
+    other options it counts; what ``compiles`` counts for a model, and not for a module.
     """
 
     names: tuple[str, ...]
@@ -69,6 +70,13 @@ class Spelling:
     default: object
     read: Callable[[Any], object]
     more: Mapping[str, Any]
+    only: Sequence[Only] = ()
+    compiles: bool = False
+
+    @property
+    def name(self) -> str:
+        """The option as messages name it: ``--config``."""
+        return next(name for name in self.names if name.startswith("--"))
 
 
 def option(
@@ -78,15 +86,16 @@ def option(
     shown: object = MISSING,
     read: Callable[[Any], object] = lambda value: value,
     only: Sequence[Only] = (),
+    compiles: bool = False,
     **more: object,
 ) -> Default:
     """A field that the command line has, too.
 
-    ``shown`` is its default there, when it is another; ``only`` says where it counts.
+    ``shown`` is its default there, when it is another; the rest is as ``Spelling`` has it.
     """
     shown = default if shown is MISSING else shown
-    spelling = Spelling(names, typed, shown, read, more)
-    return field(default=default, metadata={"spelling": spelling, "only": only})
+    spelling = Spelling(names, typed, shown, read, more, only, compiles)
+    return field(default=default, metadata={"spelling": spelling})
 
 
 def spelling(of: Field[Any]) -> Spelling | None:
@@ -108,14 +117,19 @@ def require(*chosen: Any, **others: object) -> None:
     """
     result = {name: value for one in chosen for name, value in vars(one).items()} | others
     for one in chosen:
-        for each in fields(one):
-            how = spelling(each)
-            if how is None or _plain(result[each.name]) == _plain(each.default):
-                continue
-            name = next(n for n in how.names if n.startswith("--"))
-            for only in each.metadata["only"]:
-                if refusal := only.refusal(name, result.get(only.other)):
+        for how in given(one):
+            for only in how.only:
+                if refusal := only.refusal(how.name, result.get(only.other)):
                     raise UsageError(refusal)
+
+
+def given(options: Any) -> list[Spelling]:
+    """The options of an object's that the command line has, too, and that aren't as by default."""
+    return [
+        how
+        for each in fields(options)
+        if (how := spelling(each)) and _plain(getattr(options, each.name)) != _plain(each.default)
+    ]
 
 
 def _plain(value: object) -> object:

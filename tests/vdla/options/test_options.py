@@ -158,7 +158,8 @@ def test_every_condition_names_an_option_that_there_is():
     for kind in (Compile, Run, RunFiles, Compare, Tune, Lockstep, Synth):
         known = {field.name for field in fields(kind)} | flags
         for field in fields(kind):
-            for only in field.metadata.get("only", ()):
+            how = spelling.spelling(field)
+            for only in how.only if how else ():
                 assert isinstance(only, Only)
                 assert only.other in known, (kind, field.name)
 
