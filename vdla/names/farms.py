@@ -7,7 +7,7 @@ from pathlib import Path
 from vdla.farm.address import Address
 from vdla.farm.certificates import CLIENT, Credentials, credentials, default_folder
 from vdla.farm.work import JobPool
-from vdla.options.models import Report
+from vdla.options.common import Report
 
 
 def farm_pool(address: str, folder: Path | None, without_encryption: bool, say: Report) -> JobPool:

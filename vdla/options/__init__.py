@@ -1,34 +1,33 @@
 """What commands and the API's functions are told: one class for both, one field per option.
 
-The classes are imported when they are first used: each file here is for some commands alone, and
-help comes at once.
+    @dataclass(frozen=True)
+    class Compile:
+        vthreads: int = option(2, "--vthreads", typed=int, help="Virtual threads.", min=1, max=8)
+
+A field's type and default are Python's. ``option`` says how the command line spells it, what kind
+of text is typed there, how that is read, and with which other options it counts; a field without it
+is for Python alone. What is made of such classes is in ``spelling.py``.
+
+The classes are imported when they are first used, so that help comes at once.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vdla.options.comparisons import Compare, CompareOutput, Offload
     from vdla.options.designs import Evaluate, Explore, ExploreOutput
-    from vdla.options.models import (
-        Compare,
-        CompareOutput,
-        Compile,
-        Lockstep,
-        Offload,
-        Quantize,
-        Run,
-        RunFiles,
-        Synth,
-        Tune,
-    )
+    from vdla.options.hardware import Lockstep, Synth
+    from vdla.options.models import Compile, Quantize, Run, RunFiles
+    from vdla.options.tuning import Tune
 
-_HOMES = {
-    "designs": ("Evaluate", "Explore", "ExploreOutput"),
-    "models": (
-        "Compare", "CompareOutput", "Compile", "Lockstep", "Offload", "Quantize", "Run", "RunFiles",
-        "Synth", "Tune",
-    ),
-}  # fmt: skip
+HOMES = {
+    "vdla.options.comparisons": ("Compare", "CompareOutput", "Offload"),
+    "vdla.options.designs": ("Evaluate", "Explore", "ExploreOutput"),
+    "vdla.options.hardware": ("Lockstep", "Synth"),
+    "vdla.options.models": ("Compile", "Quantize", "Run", "RunFiles"),
+    "vdla.options.tuning": ("Tune",),
+}
 __all__ = [
     "Compare", "CompareOutput", "Compile", "Evaluate", "Explore", "ExploreOutput", "Lockstep",
     "Offload", "Quantize", "Run", "RunFiles", "Synth", "Tune",
@@ -37,7 +36,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """The class of that name, from its file."""
-    home = next((home for home, names in _HOMES.items() if name in names), None)
+    home = next((home for home, names in HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module 'vdla.options' has no attribute {name!r}")
-    return getattr(import_module(f"vdla.options.{home}"), name)
+    return getattr(import_module(home), name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.options import fields
-from vdla.options.models import NO_FARM, Progress, Report, Sized, quiet, silent
+from vdla.options.common import NO_FARM, Progress, Report, Sized, quiet, silent
 from vdla.options.spelling import option
 
 if TYPE_CHECKING:

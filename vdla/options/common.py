@@ -1,0 +1,59 @@
+"""What several classes of options share: callbacks, checks, and where an option counts.
+
+Imported by every command, help and listings too, so it imports nothing that takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from vdla.options.spelling import Only, UsageError
+
+if TYPE_CHECKING:
+    from vdla.compiler.frontend.shapes import Shapes
+
+Progress = Callable[[str, int, int], None]  # called with (what, done, of)
+Report = Callable[[str], None]
+NO_FARM = Only("farm", given=False)
+
+
+class Sized:
+    """Options with the sizes that a model leaves open."""
+
+    shapes: Shapes | None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError unless the sizes are a dictionary."""
+        if self.shapes is not None and not isinstance(self.shapes, Mapping):
+            raise UsageError(
+                "shapes: expected a dictionary of names, as {'batch': 4, 'x': (1, 3, 8, 8)}, "
+                f"found {self.shapes!r}"
+            )
+
+
+class Placed(Sized):
+    """Options with nodes that the user places, too."""
+
+    places: Mapping[str, str] | None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError unless the places are a dictionary of names."""
+        super().__post_init__()
+        given = {} if self.places is None else self.places
+        named = isinstance(given, Mapping) and all(
+            isinstance(each, str) for pair in given.items() for each in pair
+        )
+        if not named:
+            raise UsageError(
+                "places: expected a dictionary of names, as {'conv1': 'gpu'}, "
+                f"found {self.places!r}"
+            )
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """A progress callback that does nothing."""
+
+
+def silent(text: str) -> None:
+    """A message callback that does nothing."""

@@ -1,0 +1,76 @@
+"""Options of the commands about hardware: ``lockstep`` and ``synth``.
+
+Imported by every command, help and listings too, so it imports nothing that takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vdla.options import fields
+from vdla.options.common import Progress, Sized, quiet
+from vdla.options.spelling import Only, option
+
+if TYPE_CHECKING:
+    from vdla.compiler.frontend.shapes import Shapes
+    from vdla.isa.config import Config
+
+# Where options count
+RANDOM_PROGRAMS = Only("model", given=False)
+NO_BOARD = Only("board", given=False)
+
+
+@dataclass(frozen=True)
+class Lockstep(Sized):
+    """What simulator and RTL run side by side: random programs, or a model's.
+
+    With a ``board``, the RTL is its whole design with its memory, and the config its own.
+    """
+
+    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    settings: Sequence[str] = fields.settings()
+    board: str | None = option(
+        None, "--board", typed=str | None, metavar="B",
+        help="Run the board's whole design, with its memory.",
+    )  # fmt: skip
+    programs: int = option(
+        100, "--programs", typed=int, only=[RANDOM_PROGRAMS], min=1, help="Random programs to run."
+    )
+    seed: int = option(
+        0, "--seed", typed=int, only=[RANDOM_PROGRAMS], min=0, help="The first program's number."
+    )
+    model: str | None = option(
+        None, "--model", typed=str | None, metavar="MODEL", help="Run a model's program instead."
+    )
+    coverage: bool = option(
+        False, "--coverage", typed=bool, only=[RANDOM_PROGRAMS],
+        help="Say which goals the programs have reached.",
+    )  # fmt: skip
+    memories: int = option(
+        3, "--memories", typed=int, only=[RANDOM_PROGRAMS, NO_BOARD], min=1, max=3,
+        help="Memories that each program meets; 1 for long runs.",
+    )  # fmt: skip
+    workers: int = option(
+        1, "--workers", typed=int, only=[RANDOM_PROGRAMS], min=1, max=64,
+        help="Processes that run programs.",
+    )  # fmt: skip
+    shapes: Shapes | None = fields.shapes(Only("model"))
+    farm: str | None = fields.farm(RANDOM_PROGRAMS)
+    folder: Path | None = fields.folder()
+    without_encryption: bool = fields.without_encryption()
+
+
+@dataclass(frozen=True)
+class Synth:
+    """What is made for a board: by which toolchain, of which config, and where."""
+
+    toolchain: str | None = option(
+        None, "--toolchain", typed=str | None, metavar="T", help="Default: the board's first."
+    )
+    config: str | Path | Config | None = fields.config(None, "Default: the board's.")
+    settings: Sequence[str] = fields.settings()
+    out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
+    progress: Progress = quiet
