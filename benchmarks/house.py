@@ -8,6 +8,8 @@
 - public names without a docstring;
 - uses of ``Any``, and of names that stand for it, in the compiler, its search and ``vdla/``; an
   array of any type is none;
+- rooms at the top, folders and files right under ``vdla``, and arrows, the pairs of which one
+  imports the other; a package's face is no room;
 - file names that occur twice in one room;
 - files of the compiler whose code names a convolution;
 - for each operator of the accelerator, and for each algorithm of the processor, how many files of
@@ -35,7 +37,7 @@ from types import FrameType
 
 ROOT = Path(__file__).parent.parent
 COMPILED = ("compiled", "inline", "shared")  # by numba, which takes no objects
-ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla")
 SEARCH = ("compiler/search/", *(f"compiler/targets/{part}search/" for part in (
     "", "accelerator/", "gpu/", "processor/")))  # fmt: skip
 DRIVERS = ("compiler/build.py", "compiler/assemble.py")
@@ -106,6 +108,41 @@ def twins(files: list[Path]) -> list[str]:
         if path.name != "__init__.py":
             places[room, path.name].append(str(path.relative_to(ROOT)))
     return [" ".join(same) for same in places.values() if len(same) > 1]
+
+
+# The top ---------------------------------------------------------------------------------------
+
+
+def top(files: list[Path]) -> dict[str, int]:
+    """Rooms right under ``vdla``, and the pairs of them of which one imports the other."""
+    rooms = {path: top_room(path) for path in files}
+    arrows = {
+        (own, module.split(".")[1])
+        for path, own in rooms.items()
+        for module in imported(path)
+        if own != "__init__"
+    }
+    known = {*rooms.values()} - {"__init__"}
+    return {
+        "rooms": len(known),
+        "arrows": len([(a, b) for a, b in arrows if a != b and b in known]),
+    }
+
+
+def top_room(path: Path) -> str:
+    """The folder or file right under ``vdla`` that a file is in or is."""
+    first, *rest = path.relative_to(ROOT).with_suffix("").parts
+    return rest[0] if first == "vdla" else first
+
+
+def imported(path: Path) -> Iterator[str]:
+    """What a file imports of ``vdla``, as ``vdla.isa.config.Config``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{each.name}" for each in node.names]
+        else:
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        yield from (name for name in names if name.startswith("vdla."))
 
 
 # Any -------------------------------------------------------------------------------------------
@@ -256,6 +293,7 @@ def measure() -> dict[str, object]:
         "longest_class_of_hw": longest_class(files, "hw"),
         "undocumented": undocumented(),
         "any": any_uses(files),
+        "top": top(files),
         "twins": twins(files),
         "convolutions": knowing(files, CONVOLUTIONS),
         "files_per_operator": files_per_operator(files),

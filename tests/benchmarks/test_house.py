@@ -31,6 +31,11 @@ def test_no_file_is_too_long_to_read(house):
     assert house["longest_class_of_hw"] <= 200
 
 
+def test_the_top_is_a_picture_that_one_sees_at_once(house):
+    assert house["top"]["rooms"] <= 18
+    assert house["top"]["arrows"] <= 90
+
+
 def test_no_function_takes_a_crowd(house):
     assert house["many_parameters"] == []
     assert len(house["many_parameters_numba"]) <= 1
