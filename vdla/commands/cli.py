@@ -8,11 +8,10 @@ come at once.
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from vdla.commands import endings
 from vdla.options import (
@@ -32,50 +31,47 @@ from vdla.options import (
 )
 from vdla.options.arguments import (
     FARM_ADDRESS,
+    Argument,
     ConfigName,
     FarmAddress,
     FarmFolder,
+    Group,
     Json,
     Model,
+    Option,
     Out,
     Settings,
     WithoutEncryption,
-    spelled,
+    command,
 )
 from vdla.options.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
 
-app = typer.Typer(
-    name="vdla",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-isa_app = typer.Typer(help="The ISA's generated forms.", no_args_is_help=True)
-app.add_typer(isa_app, name="isa")
-hw_app = typer.Typer(help="The accelerator's hardware.", no_args_is_help=True)
-app.add_typer(hw_app, name="hw")
-farm_app = typer.Typer(help="Machines that share work.", no_args_is_help=True)
-app.add_typer(farm_app, name="farm")
 
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
 
-def _version(wanted: bool) -> None:
-    if wanted:
         print(f"vdla {version('vdla')}")
-        raise typer.Exit
+        context.exit()
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why."""
+app = Group(
+    "vdla",
+    "Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+            help="Print the version.",
+        )
+    ],
+)  # fmt: skip
+isa_app = Group("isa", "The ISA's generated forms.")
+hw_app = Group("hw", "The accelerator's hardware.")
+farm_app = Group("farm", "Machines that share work.")
 
 
-@app.command()
-@spelled
+@command(app)
 def compare(model: Model, options: Compare, output: CompareOutput, json: Json = False) -> None:
     """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in."""
     from vdla.commands import compare
@@ -83,12 +79,11 @@ def compare(model: Model, options: Compare, output: CompareOutput, json: Json = 
     compare.compare(model, options, output, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def offload(
     model: Model,
     options: Offload,
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
+    out: Annotated[Path, Option(help="Folder for the picture.")] = Path("out"),
     json: Json = False,
 ) -> None:
     """A board's processor alone, and with the accelerator: milliseconds per layer, a picture."""
@@ -97,11 +92,10 @@ def offload(
     offload.offload(model, options, out, json)
 
 
-@app.command(name="compile")
-@spelled
+@command(app, "compile")
 def compile_(
     model: Model,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="M.vdla")],
+    output: Annotated[Path, Option("-o", "--output", metavar="M.vdla")],
     options: Compile,
     json: Json = False,
 ) -> None:
@@ -111,17 +105,16 @@ def compile_(
     transform.compile_model(model, output, options, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
+    model: Annotated[str, Argument("MODEL|M.vdla")],
     options: Run,
     files: RunFiles,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare with onnxruntime, layer by layer.")
+        bool, Option("--check", help="Compare with onnxruntime, layer by layer.")
     ] = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Time each step, beside the processor's peak.")
+        bool, Option("--profile", help="Time each step, beside the processor's peak.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -143,10 +136,9 @@ def run(
         measure.run(model, options, files, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def synth(
-    board: Annotated[str, typer.Option(metavar="B", help="The board.")],
+    board: Annotated[str, Option(metavar="B", help="The board.")],
     options: Synth,
     json: Json = False,
 ) -> None:
@@ -156,19 +148,18 @@ def synth(
     boards.synth(board, options, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def tune(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL|FILE.py:FUNCTION",
-            help="An ONNX file or a bundled name; or a function that returns a kernel of te.",
+        Argument(
+            "MODEL|FILE.py:FUNCTION",
+            "An ONNX file or a bundled name; or a function that returns a kernel of te.",
         ),
     ],
     options: Tune,
     export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
+        Path | None, Option(metavar="FILE", help="Merge the best records into a file.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -181,17 +172,16 @@ def tune(
     command.tune(model, options, export, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def evaluate(
     given: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL… [KEY=VALUE…]", help="Models, and the config's parameters."),
+        Argument("MODEL… [KEY=VALUE…]", "Models, and the config's parameters."),
     ],
     options: Evaluate,
     stdin: Annotated[
         bool,
-        typer.Option("--stdin", help="Read designs, KEY=VALUE… or a JSON object in each line."),
+        Option("--stdin", help="Read designs, KEY=VALUE… or a JSON object in each line."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -201,10 +191,9 @@ def evaluate(
     evaluate.evaluate(given, options, stdin, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def explore(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL…")],
+    models: Annotated[list[str], Argument("MODEL…")],
     options: Explore,
     output: ExploreOutput,
     json: Json = False,
@@ -215,11 +204,10 @@ def explore(
     explore.explore(models, options, output, json)
 
 
-@app.command()
-@spelled
+@command(app)
 def quantize(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx")],
+    model: Annotated[Path, Argument("MODEL.onnx")],
+    output: Annotated[Path, Option("-o", "--output", metavar="Q.onnx")],
     options: Quantize,
 ) -> None:
     """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
@@ -228,12 +216,12 @@ def quantize(
     transform.quantize(model, output, options)
 
 
-@app.command()
+@command(app)
 def configs(
-    name: Annotated[str | None, typer.Argument(metavar="[CONFIG]")] = None,
+    name: Annotated[str | None, Argument("[CONFIG]")] = None,
     settings: Settings = None,
     board: Annotated[
-        str | None, typer.Option(metavar="B", help="In front of this board's memory.")
+        str | None, Option(metavar="B", help="In front of this board's memory.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -243,7 +231,7 @@ def configs(
     catalog.configs(name, settings or [], board, json)
 
 
-@app.command()
+@command(app)
 def models(json: Json = False) -> None:
     """List the bundled models."""
     from vdla.commands import catalog
@@ -251,7 +239,7 @@ def models(json: Json = False) -> None:
     catalog.models(json)
 
 
-@app.command()
+@command(app)
 def doctor(json: Json = False) -> None:
     """What is there, what is missing, and how to install it."""
     from vdla.commands import catalog
@@ -259,8 +247,7 @@ def doctor(json: Json = False) -> None:
     catalog.doctor(json)
 
 
-@app.command()
-@spelled
+@command(app)
 def lockstep(options: Lockstep, json: Json = False) -> None:
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
@@ -268,7 +255,7 @@ def lockstep(options: Lockstep, json: Json = False) -> None:
     hardware.lockstep(options, json)
 
 
-@hw_app.command()
+@command(hw_app)
 def verilog(
     config: ConfigName = "paper",
     output: Out = None,
@@ -280,15 +267,15 @@ def verilog(
     hardware.verilog(config, output, settings or [])
 
 
-@farm_app.command()
+@command(farm_app)
 def up(
     host: Annotated[
-        str, typer.Option(metavar="H", help="The address to listen at: others reach this one.")
+        str, Option(metavar="H", help="The address to listen at: others reach this one.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8786,
+    port: Annotated[int, Option(min=0, max=65535, help="0 for any that is free.")] = 8786,
     folder: FarmFolder = None,
     dashboard: Annotated[
-        bool, typer.Option("--dashboard", help="Have Dask's at http://127.0.0.1:8787.")
+        bool, Option("--dashboard", help="Have Dask's at http://127.0.0.1:8787.")
     ] = False,
     without_encryption: WithoutEncryption = False,
     json: Json = False,
@@ -303,7 +290,7 @@ def up(
     farm.up((host, port), folder, without_encryption, dashboard, json)
 
 
-@farm_app.command()
+@command(farm_app)
 def status(
     address: FarmAddress = FARM_ADDRESS,
     folder: FarmFolder = None,
@@ -316,7 +303,7 @@ def status(
     farm.status(address, folder, without_encryption, json)
 
 
-@farm_app.command()
+@command(farm_app)
 def down(
     address: FarmAddress = FARM_ADDRESS,
     folder: FarmFolder = None,
@@ -328,17 +315,17 @@ def down(
     farm.down(address, folder, without_encryption)
 
 
-@app.command()
+@command(app)
 def worker(
     address: FarmAddress,
     folder: FarmFolder = None,
     processes: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, help="Jobs at a time; default: one per processor."),
+        Option(min=1, max=1024, help="Jobs at a time; default: one per processor."),
     ] = None,
     resource: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME[=VALUE]",
             help="What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu.",
         ),
@@ -351,7 +338,7 @@ def worker(
     farm.worker(address, folder, without_encryption, processes, resource or [])
 
 
-@isa_app.command()
+@command(isa_app)
 def doc(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
     """The ISA manual in Markdown."""
     from vdla.commands import catalog
@@ -359,7 +346,7 @@ def doc(config: ConfigName = "paper", output: Out = None, settings: Settings = N
     catalog.isa_doc(config, output, settings or [])
 
 
-@isa_app.command()
+@command(isa_app)
 def header(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
     """A C header with the encodings."""
     from vdla.commands import catalog
@@ -367,7 +354,7 @@ def header(config: ConfigName = "paper", output: Out = None, settings: Settings 
     catalog.isa_header(config, output, settings or [])
 
 
-@isa_app.command()
+@command(isa_app)
 def rdl(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
     """The register map in SystemRDL."""
     from vdla.commands import catalog
@@ -375,10 +362,10 @@ def rdl(config: ConfigName = "paper", output: Out = None, settings: Settings = N
     catalog.isa_rdl(config, output, settings or [])
 
 
-@isa_app.command()
+@command(isa_app)
 def asm(
-    source: Annotated[Path, typer.Argument(metavar="FILE.s")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.bin")],
+    source: Annotated[Path, Argument("FILE.s")],
+    output: Annotated[Path, Option("-o", "--output", metavar="FILE.bin")],
     config: ConfigName = "paper",
     settings: Settings = None,
 ) -> None:
@@ -388,12 +375,12 @@ def asm(
     catalog.isa_asm(source, output, config, settings or [])
 
 
-@isa_app.command()
+@command(isa_app)
 def disasm(
-    source: Annotated[Path, typer.Argument(metavar="FILE.bin|M.vdla")],
+    source: Annotated[Path, Argument("FILE.bin|M.vdla")],
     config: Annotated[
         str | None,
-        typer.Option("-c", "--config", metavar="CONFIG", help="Default: the module's, or paper."),
+        Option("-c", "--config", metavar="CONFIG", help="Default: the module's, or paper."),
     ] = None,
     output: Out = None,
     settings: Settings = None,
@@ -402,6 +389,10 @@ def disasm(
     from vdla.commands import catalog
 
     catalog.isa_disasm(source, config, output, settings or [])
+
+
+for _group in (isa_app, hw_app, farm_app):
+    app.add_command(_group)
 
 
 def main() -> None:
@@ -414,31 +405,40 @@ def _run() -> int:
     if sys.stdout is None:
         return endings.say("stdout: expected to be open, found it closed", endings.WRONG)
     try:
-        code = int(app(prog_name="vdla", standalone_mode=False) or 0)
+        code = _invoke(sys.argv[1:])
         endings.flush_output()
-    except KeyboardInterrupt:
-        return endings.interrupted()
-    except typer.Abort as stop:  # typer makes one of an EOFError, too, which is a bug of ours
-        if isinstance(stop.__cause__, EOFError):
-            raise stop.__cause__ from None
+    except click.ClickException as error:  # a wrong option or argument
+        return endings.of_usage(error)
+    except (KeyboardInterrupt, click.Abort):
         return endings.interrupted()
     except SystemExit as end:  # rich's, where nobody reads its output on
         if isinstance(end.__context__, BrokenPipeError):
             return endings.of_file(end.__context__)
         raise
+    except CheckError as error:
+        return endings.say(str(error), endings.FAILED)
+    except UserError as error:
+        return endings.say(str(error), endings.WRONG)
+    except OSError as error:
+        return endings.of_file(error)
     except Exception as error:
-        if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
-            return endings.of_usage(error)
-        if isinstance(error, CheckError | UserError):
-            return endings.say(
-                str(error), endings.FAILED if isinstance(error, CheckError) else endings.WRONG
-            )
-        if isinstance(error, OSError):
-            return endings.of_file(error)
         if endings.is_out_of_memory(error):
             return endings.out_of_memory(error)
         raise
-    return endings.interrupted() if code == endings.INTERRUPTED else code
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Runs the command of some arguments, or prints the help that they ask for."""
+    try:
+        with app.make_context("vdla", arguments) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        print(asked.format_message())
+        return endings.WRONG
+    return 0
 
 
 if __name__ == "__main__":

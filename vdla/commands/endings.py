@@ -56,7 +56,7 @@ def _within_limit() -> str:
 
 
 def of_usage(error: Exception) -> int:
-    """The ending for a wrong option or argument, an error of typer's; without a message the help
+    """The ending for a wrong option or argument, an error of click's; without a message the help
     was asked for, and is printed already."""
     format_message: Callable[[], str] = getattr(error, "format_message", str)
     if message := " ".join(format_message().split()).rstrip("."):

@@ -1,67 +1,155 @@
-"""What the commands' functions are annotated with: arguments, and options spelled out."""
+"""What the commands' functions are annotated with, and the commands that are made of them.
+
+    @command(app)
+    def offload(model: Model, options: Offload, out: Annotated[Path, Option("--out")]) -> None:
+
+A parameter's annotation says what is typed there; one that is a class of options stands for all of
+its fields that are ``option``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import partial
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin
 
-import typer
+import click
 
 from vdla.options.fields import FOLDER
 from vdla.options.spelling import Spelling, read, spelling
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
+WIDTH = 100  # of help, where the terminal has it
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What stands in the command line without a name."""
+
+    metavar: str
+    help: str = ""
+
+
+class Option:
+    """What stands there after one of some names, by default the parameter's; ``more`` is click's,
+    and ``min`` and ``max``."""
+
+    def __init__(self, *names: str, **more: Any) -> None:
+        self.names, self.more = names, more
+
+
+Model = Annotated[str, Argument("MODEL", "An ONNX file or a bundled name.")]
 ConfigName = Annotated[
-    str, typer.Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
+    str, Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
+    Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
-FarmAddress = Annotated[str, typer.Argument(metavar="ADDRESS", help="As vdla farm up prints it.")]
-FarmFolder = Annotated[
-    Path | None,
-    typer.Option("--folder", metavar="F", help=FOLDER),
-]
+Json = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]
+Out = Annotated[Path | None, Option("-o", "--output-file", metavar="FILE")]
+FarmAddress = Annotated[str, Argument("ADDRESS", "As vdla farm up prints it.")]
+FarmFolder = Annotated[Path | None, Option("--folder", metavar="F", help=FOLDER)]
 WithoutEncryption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--without-encryption",
         help="Let anyone who reaches the farm run code on its machines, and read along.",
     ),
 ]
 FARM_ADDRESS = "tls://127.0.0.1:8786"
-Function = TypeVar("Function", bound=Callable[..., None])
 
 
-def spelled(function: Function) -> Function:
-    """A command whose parameters that are options of a class are spelled out."""
-    parameters, groups = [], {}
-    for parameter in signature(function, eval_str=True).parameters.values():
-        kind = parameter.annotation
-        if is_dataclass(kind):
-            groups[parameter.name] = cast(type[Any], kind)
-            parameters += [_parameter(f.name, s) for f in fields(kind) if (s := spelling(f))]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+class Group(click.Group):
+    """Commands in the order in which they were added; help where none is given."""
 
-    @wraps(function)
-    def call(**typed: object) -> None:
-        grouped = {name: read(kind, typed) for name, kind in groups.items()}
-        function(**typed, **grouped)
+    def __init__(self, name: str, help: str, **more: Any) -> None:
+        super().__init__(name, help=help, short_help=help, no_args_is_help=True, **more)
+        self.context_settings = {"max_content_width": WIDTH}
 
-    call.__annotations__ = {p.name: p.annotation for p in parameters}
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return cast(Function, call)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(self.commands)
 
 
-def _parameter(name: str, how: Spelling) -> Parameter:
-    kind: Any = Annotated[how.typed, typer.Option(*how.names, **how.more)]
+def command(
+    group: click.Group, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds a command to a group: a function, by its own name unless there is another."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        text = cleandoc(function.__doc__ or "")
+        taken = signature(function, eval_str=True).parameters.values()
+        groups = {p.name: p.annotation for p in taken if is_dataclass(p.annotation)}
+        group.add_command(
+            click.Command(
+                name or function.__name__,
+                callback=partial(_call, function, groups),
+                params=[made for parameter in taken for made in _made_of(parameter)],
+                help=text,
+                short_help=text.partition("\n\n")[0],
+            )
+        )
+        return function
+
+    return add
+
+
+def _call(function: Callable[..., None], groups: dict[str, Any], /, **typed: object) -> None:
+    """Calls a command's function with what was typed, the options of a class as one object."""
+    for name, value in typed.items():
+        if isinstance(value, tuple):  # click's, of what may stand there several times
+            typed[name] = list(value) or None
+    grouped = {name: read(kind, typed) for name, kind in groups.items()}
+    function(**typed, **grouped)
+
+
+def _made_of(parameter: Parameter) -> list[click.Parameter]:
+    """What a function's parameter is on the command line."""
+    if is_dataclass(parameter.annotation):
+        spelled = {f.name: s for f in fields(parameter.annotation) if (s := spelling(f))}
+        return [_option_of(name, how) for name, how in spelled.items()]
+    typed, how = get_args(parameter.annotation)
+    return [_made(parameter.name, typed, how, parameter.default)]
+
+
+def _option_of(name: str, how: Spelling) -> click.Parameter:
+    """An option that is a field of a class."""
     default = Parameter.empty if how.default is MISSING else how.default
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+    return _made(name, how.typed, Option(*how.names, **how.more), default)
+
+
+def _made(name: str, typed: Any, how: Argument | Option, default: object) -> click.Parameter:
+    """An argument or an option; without a default it is required."""
+    kind, several = _kind(typed)
+    required = default is Parameter.empty
+    common: dict[str, Any] = {"required": required}
+    if not required and default is not None:
+        common["default"] = default
+    if isinstance(how, Argument):
+        return click.Argument(
+            [name], metavar=how.metavar, help=how.help or None, type=kind,
+            nargs=-1 if several else 1, **common,
+        )  # fmt: skip
+    more = dict(how.more)
+    bounds = {key: more.pop(key) for key in ("min", "max") if key in more}
+    if bounds:
+        kind = click.IntRange(**bounds) if kind is int else click.FloatRange(**bounds)
+    if kind is bool:
+        common["is_flag"] = True
+    names = how.names or (f"--{name.replace('_', '-')}",)
+    return click.Option(
+        [name, *names], type=kind, multiple=several, show_default=True, **common, **more
+    )
+
+
+def _kind(typed: Any) -> tuple[Any, bool]:
+    """The type of one value of what is typed, and whether there may be several."""
+    if isinstance(typed, UnionType):
+        (typed,) = (each for each in get_args(typed) if each is not NoneType)
+    if get_origin(typed) is list:
+        return get_args(typed)[0], True
+    return typed, False

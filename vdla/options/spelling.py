@@ -61,7 +61,7 @@ class Spelling:
     """How the command line spells an option, and where it counts.
 
     ``typed`` is the kind of what is typed, ``default`` stands there when nothing is, ``read`` turns
-    it into the field's value, ``more`` is typer's: help, metavar, limits. ``only`` says with which
+    it into the field's value, ``more`` is click's: help, metavar, limits. ``only`` says with which
     other options it counts; what ``compiles`` counts for a model, and not for a module.
     """
 

@@ -18,7 +18,7 @@ SLOW_IMPORT = """
 import sys, time
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == "typer":
+        if name == "click":
             print("importing", flush=True)
             time.sleep(30)
 sys.meta_path.insert(0, Slow())
