@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
-    from vdla.kernels.kernel import build, intrinsics, parse
+    from vdla.kernels.build import build, intrinsics, parse
     from vdla.support.errors import UserError
 
 HOMES = {
@@ -41,7 +41,7 @@ HOMES = {
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),
-    "vdla.kernels.kernel": ("build", "intrinsics", "parse"),
+    "vdla.kernels.build": ("build", "intrinsics", "parse"),
     "vdla.support.errors": ("UserError",),
 }  # fmt: skip
 __all__ = [

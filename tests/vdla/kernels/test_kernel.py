@@ -16,7 +16,7 @@ from vdla.compiler.targets.accelerator.operators.pool import Pool2d, PoolTile
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config
-from vdla.kernels.kernel import BuildError
+from vdla.kernels.build import BuildError
 from vdla.runtime.errors import DeviceError, InputError
 
 ROWS = 6
