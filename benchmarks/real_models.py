@@ -49,6 +49,7 @@ from vdla.analysis.difference import whole
 from vdla.analysis.ort import ort_run
 from vdla.analysis.profile import profile
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
 from vdla.compiler.graph.passes import optimize
 from vdla.options.spelling import sizes
@@ -181,7 +182,7 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
     row = Row(model.name)
     try:
         path = path_of(model)
-        shapes = fitting(api.load_onnx(path).graph, model.shapes)
+        shapes = fitting(load_onnx(path).graph, model.shapes)
         start = time.perf_counter()
         module = vdla.compile(path, device="cpu", shapes=shapes)
         row.compile_s = time.perf_counter() - start
@@ -242,7 +243,7 @@ def table(rows: list[Row]) -> Table:
 def slowest(model: RealModel, threads: int, runs: int) -> Table:
     """The functions that take longest, with what they are of."""
     path = path_of(model)
-    shapes = fitting(api.load_onnx(path).graph, model.shapes)
+    shapes = fitting(load_onnx(path).graph, model.shapes)
     module = vdla.compile(path, device="cpu", shapes=shapes)
     ready, inputs = Executor(module, threads=threads), model.inputs(module)
     steps, result = profile(ready, inputs, runs).steps, Table(model.name, "ms", "%")
