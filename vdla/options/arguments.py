@@ -9,13 +9,13 @@ its fields that are ``option``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, get_args, get_origin
 
 import click
 
@@ -34,11 +34,18 @@ class Argument:
 
 
 class Option:
-    """What stands there after one of some names, by default the parameter's; ``more`` is click's,
-    and ``min`` and ``max``."""
+    """What stands there after one of some names, by default the parameter's; of a number, from
+    ``min`` to ``max``."""
 
-    def __init__(self, *names: str, **more: Any) -> None:
-        self.names, self.more = names, more
+    def __init__(
+        self,
+        *names: str,
+        metavar: str | None = None,
+        help: str | None = None,
+        min: int | None = None,
+        max: int | None = None,
+    ) -> None:
+        self.names, self.metavar, self.help, self.bounds = names, metavar, help, (min, max)
 
 
 Model = Annotated[str, Argument("MODEL", "An ONNX file or a bundled name.")]
@@ -66,8 +73,10 @@ FARM_ADDRESS = "tls://127.0.0.1:8786"
 class Group(click.Group):
     """Commands in the order in which they were added; help where none is given."""
 
-    def __init__(self, name: str, help: str, **more: Any) -> None:
-        super().__init__(name, help=help, short_help=help, no_args_is_help=True, **more)
+    def __init__(self, name: str, help: str, *params: click.Parameter) -> None:
+        super().__init__(
+            name, help=help, short_help=help, no_args_is_help=True, params=list(params)
+        )
         self.context_settings = {"max_content_width": WIDTH}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -83,7 +92,11 @@ def command(
     def add(function: Callable[..., None]) -> Callable[..., None]:
         text = cleandoc(function.__doc__ or "")
         taken = signature(function, eval_str=True).parameters.values()
-        groups = {p.name: p.annotation for p in taken if is_dataclass(p.annotation)}
+        groups: dict[str, type[object]] = {
+            p.name: p.annotation
+            for p in taken
+            if isinstance(p.annotation, type) and is_dataclass(p.annotation)
+        }
         group.add_command(
             click.Command(
                 name or function.__name__,
@@ -98,7 +111,9 @@ def command(
     return add
 
 
-def _call(function: Callable[..., None], groups: dict[str, Any], /, **typed: object) -> None:
+def _call(
+    function: Callable[..., None], groups: Mapping[str, type[object]], /, **typed: object
+) -> None:
     """Calls a command's function with what was typed, the options of a class as one object."""
     for name, value in typed.items():
         if isinstance(value, tuple):  # click's, of what may stand there several times
@@ -122,34 +137,38 @@ def _option_of(name: str, how: Spelling) -> click.Parameter:
     return _made(name, how.typed, Option(*how.names, **how.more), default)
 
 
-def _made(name: str, typed: Any, how: Argument | Option, default: object) -> click.Parameter:
+def _made(name: str, typed: object, how: Argument | Option, default: object) -> click.Parameter:
     """An argument or an option; without a default it is required."""
     kind, several = _kind(typed)
     required = default is Parameter.empty
-    common: dict[str, Any] = {"required": required}
-    if not required and default is not None:
-        common["default"] = default
+    shown = None if required else default
     if isinstance(how, Argument):
         return click.Argument(
             [name], metavar=how.metavar, help=how.help or None, type=kind,
-            nargs=-1 if several else 1, **common,
+            nargs=-1 if several else 1, required=required, default=shown,
         )  # fmt: skip
-    more = dict(how.more)
-    bounds = {key: more.pop(key) for key in ("min", "max") if key in more}
-    if bounds:
-        kind = click.IntRange(**bounds) if kind is int else click.FloatRange(**bounds)
-    if kind is bool:
-        common["is_flag"] = True
     names = how.names or (f"--{name.replace('_', '-')}",)
     return click.Option(
-        [name, *names], type=kind, multiple=several, show_default=True, **common, **more
-    )
+        [name, *names], metavar=how.metavar, help=how.help, type=_bounded(kind, how.bounds),
+        multiple=several, is_flag=kind is bool, required=required, default=shown,
+        show_default=True,
+    )  # fmt: skip
 
 
-def _kind(typed: Any) -> tuple[Any, bool]:
+def _bounded(
+    kind: type, bounds: tuple[int | None, int | None]
+) -> type | click.IntRange | click.FloatRange:
+    """The type of a number within bounds, if there are any."""
+    if bounds == (None, None):
+        return kind
+    return click.IntRange(*bounds) if kind is int else click.FloatRange(*bounds)
+
+
+def _kind(typed: object) -> tuple[type, bool]:
     """The type of one value of what is typed, and whether there may be several."""
     if isinstance(typed, UnionType):
         (typed,) = (each for each in get_args(typed) if each is not NoneType)
     if get_origin(typed) is list:
         return get_args(typed)[0], True
+    assert isinstance(typed, type)
     return typed, False
