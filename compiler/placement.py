@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from vdla.compiler.graph.ir import BY_OP, Graph
+if TYPE_CHECKING:
+    from vdla.compiler.graph.ir import Graph
 
 ACCELERATOR, PROCESSOR, GPU = "vdla", "cpu", "gpu"
 ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
+# Operators whose class says that it ``CONVERTS``: said again for reports of compiled modules, which
+# need no compiler.
+CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
 
 
 def device_of(device: str) -> str:
@@ -33,7 +38,7 @@ def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]
 
     What only converts numbers or their layout on the way to the accelerator is no layer.
     """
-    layers = [row for row in rows if not (row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)]
+    layers = [row for row in rows if row["op"] not in CONVERSIONS]
     return [row["name"] for row in layers if row["device"] in (PROCESSOR, ONNXRUNTIME)], len(layers)
 
 

@@ -7,47 +7,13 @@ built once from fixed seeds and kept in a cache folder (``VDLA_CACHE``, else
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
-import onnx
+from numpy.typing import NDArray
 
-from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.graph.ir import Array
-from vdla.compiler.models import (
-    builder,
-    networks,
-    quantizer,
-    recurrent,
-    recurrent_quantizer,
-    transformers,
-    vision,
-)
-from vdla.compiler.models.builder import images
-from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
-from vdla.compiler.models.quantizer import quantize, quantize_model
-from vdla.support.files import cache_folder, digest, is_sealed, seal
-
-__all__ = [
-    "DATA",
-    "MODELS",
-    "RESNET18_CONVS",
-    "ConvShape",
-    "characters_test",
-    "digits_test",
-    "images",
-    "model_path",
-    "model_paths",
-    "patches_accuracy",
-    "quantize",
-    "scenes_test",
-    "test_split",
-]
-
+Labelled = tuple[NDArray[Any], NDArray[Any]]
 DATA = Path(__file__).parent / "data"
 
 MODELS = {
@@ -68,40 +34,6 @@ MODELS = {
 }
 
 
-@dataclass(frozen=True)
-class _Network:
-    """How a network is built, from which sources, and the samples that it is calibrated on."""
-
-    build: Callable[[], onnx.ModelProto]
-    sources: tuple[ModuleType, ...]
-    samples: Callable[[], Array]
-
-
-def _pictures(shape: tuple[int, ...]) -> Callable[[], Array]:
-    return lambda: networks.calibration(shape)
-
-
-CLASSIC, RECENT = (builder, networks, quantizer), (builder, networks, quantizer, vision)
-SEQUENCES = (builder, quantizer, recurrent, recurrent_quantizer, transformers)
-
-
-def _language_model() -> onnx.ModelProto:
-    return recurrent.language_model().model("logits")
-
-
-NETWORKS = {
-    "resnet18": _Network(networks.resnet18, CLASSIC, _pictures(networks.IMAGE)),
-    "mobilenet": _Network(networks.mobilenet, CLASSIC, _pictures(networks.IMAGE)),
-    "dqn": _Network(vision.dqn, RECENT, _pictures(vision.SCREEN)),
-    "dcgan": _Network(vision.dcgan, RECENT, lambda: vision.noise(vision.NOISE)),
-    "mobilenetv2": _Network(vision.mobilenet_v2, RECENT, _pictures(networks.IMAGE)),
-    "efficientnet-lite0": _Network(vision.efficientnet_lite0, RECENT, _pictures(networks.IMAGE)),
-    "yolo-nano": _Network(vision.yolo_nano, RECENT, _pictures(vision.SCENE)),
-    "unet": _Network(vision.unet, RECENT, _pictures(vision.SLICE)),
-    "lstm-lm": _Network(_language_model, SEQUENCES, recurrent.texts),
-}
-
-
 def model_path(name: str) -> Path:
     """The ONNX file of a bundled model that is one network.
 
@@ -110,42 +42,39 @@ def model_path(name: str) -> Path:
     """
     if name in COMMITTED:
         return DATA / f"{name}.onnx"
-    return _built(name, NETWORKS[name])
+    from vdla.compiler.models import seeded  # what builds models takes long to import
+
+    return seeded.path_of(name)
 
 
 def model_paths(name: str) -> dict[str, Path]:
     """Every network of a bundled model: itself, or C1 to C12 for ``resnet18-convs``."""
     if name != "resnet18-convs":
         return {name: model_path(name)}
-    return {shape.name: _conv_path(shape) for shape in RESNET18_CONVS}
+    from vdla.compiler.models import seeded
+
+    return seeded.convolution_paths()
 
 
-def _conv_path(shape: ConvShape) -> Path:
-    size = (1, shape.inputs, shape.size, shape.size)
-    return _built(
-        shape.name, _Network(lambda: networks.single_conv(shape), CLASSIC, _pictures(size))
-    )
-
-
-def test_split(name: str) -> tuple[Array, Array] | None:
+def test_split(name: str) -> Labelled | None:
     """Labelled pictures of a bundled model, none of which it was trained on, where it has some."""
     return TRAINED[name]() if name in TRAINED else None
 
 
-def digits_test() -> tuple[Array, Array]:
+def digits_test() -> Labelled:
     """The digits test split: float32 images [count, 1, 8, 8] and their labels."""
     with np.load(DATA / "digits_test.npz") as file:
         return file["images"], file["labels"]
 
 
-def scenes_test() -> tuple[Array, Array]:
+def scenes_test() -> Labelled:
     """The test scenes: float32 images [count, 1, 32, 32] and the class of each pixel, 10 for the
     ground: uint8 [count, 32, 32]."""
     with np.load(DATA / "scenes_test.npz") as file:
         return file["images"] / np.float32(255), file["labels"]
 
 
-def characters_test() -> tuple[Array, float]:
+def characters_test() -> tuple[NDArray[np.int64], float]:
     """Test texts of 64 characters and the one behind them, int64 [count, 65], and the perplexity
     that the float network has on them."""
     with np.load(DATA / "characters_test.npz") as file:
@@ -160,26 +89,3 @@ def patches_accuracy() -> float:
 
 TRAINED = {"digits": digits_test, "scenes": scenes_test, "patches": digits_test}
 COMMITTED = (*TRAINED, "characters")
-
-
-@cache
-def _version(sources: tuple[ModuleType, ...]) -> str:
-    """Changes with anything that could change a model built by ``sources``."""
-    import onnxruntime
-
-    makers = [Path(str(module.__file__)) for module in sources]
-    return digest(makers, also=onnxruntime.__version__)
-
-
-def _built(name: str, network: _Network) -> Path:
-    """The cached file, built first if it isn't there or is damaged."""
-    path = cache_folder("models", _version(network.sources)) / f"{name}.onnx"
-    if not is_sealed(path):
-        samples = [{"input": x[None]} for x in network.samples()]
-        try:
-            quantize_model(network.build(), path, samples)
-            seal(path)
-        except OSError as error:
-            expected = "a folder that can be written (VDLA_CACHE names another)"
-            raise ModelError(str(path.parent), expected, error.strerror) from None
-    return path

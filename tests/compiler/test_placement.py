@@ -16,11 +16,12 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import _first_gaps, align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
-from vdla.compiler.placement import Placement, report
+from vdla.compiler.placement import CONVERSIONS, Placement, report
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
@@ -68,6 +69,10 @@ def test_reasons():
         ("QDense", "vdla", "dense layer on int8"),
         ("Dequantize", "cpu", "integers become float output"),
     }
+
+
+def test_conversions_are_the_operators_that_convert():
+    assert sorted(CONVERSIONS) == sorted(name for name, kind in BY_OP.items() if kind.CONVERTS)
 
 
 def test_three_channels_are_enough_for_four_lanes():

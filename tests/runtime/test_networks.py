@@ -8,7 +8,8 @@ import pytest
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models import digits_test, images, model_path
+from vdla.compiler.models import digits_test, model_path
+from vdla.compiler.models.builder import images
 from vdla.runtime import Executor, Module
 
 

@@ -14,15 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.analysis.ort import (
-    MAX_SHARE,
-    LayerDifference,
-    cosine,
-    isolate,
-    layer_differences,
-    ort_run,
-    ort_tensors,
-)
+from vdla.analysis.layers import MAX_SHARE, LayerDifference, isolate, layer_differences
+from vdla.analysis.ort import cosine, ort_run, ort_tensors
 from vdla.compiler.build import Options, compile_graph, rewritten_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from vdla.boards.board import Board
-from vdla.compiler.targets.processor.timing.machine import NAMES, machine_of
-from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
 from vdla.runtime.executor import RunResult
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Accelerate, shared_tensors
+
+if TYPE_CHECKING:  # few runs have a modelled host
+    from vdla.compiler.targets.processor.timing.model import HostTime
 
 BITS_PER_BYTE = 10  # on a serial line: a start bit, eight bits, a stop bit
 HERE = "this machine"
@@ -81,10 +83,9 @@ def end_to_end(
         config: the accelerator's, whose clock counts unless there is a board.
         board: what it runs on; without one, memory is taken to be shared, as on a Zynq.
     """
-    model = module.metadata.get("host_time")
     clock = board.clock_hz if board else config.clock_mhz * 1e6
     own = [step for result in results for step in result.steps if step.kind != Accelerate.KIND]
-    host = HostTime.from_json(model) if model else None
+    host = _modelled_host(module)
     measured = sum(step.seconds for step in own) / len(results)
     cycles = sum(result.cycles or 0 for result in results) / len(results)
     names = shared_tensors(module.steps, (*module.inputs, *module.outputs))
@@ -100,6 +101,15 @@ def end_to_end(
         clock_mhz=clock / 1e6,
         unknown=host.unknown if host else (),
     )
+
+
+def _modelled_host(module: Module) -> HostTime | None:
+    """The host's time by a model, where the module brings it."""
+    if "host_time" not in module.metadata:
+        return None
+    from vdla.compiler.targets.processor.timing.model import HostTime
+
+    return HostTime.from_json(module.metadata["host_time"])
 
 
 def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToEnd:
@@ -133,4 +143,8 @@ def transfer_seconds(count: int, processor: str | None, board: Board | None = No
     """
     if board and board.transport == "serial":
         return count * BITS_PER_BYTE / BAUD
+    if processor is None:
+        return 0.0
+    from vdla.compiler.targets.processor.timing.machine import NAMES, machine_of
+
     return count / machine_of(processor).bytes_per_second if processor in NAMES else 0.0

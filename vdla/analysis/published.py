@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vdla.compiler.models import RESNET18_CONVS
+from vdla.compiler.models.networks import RESNET18_CONVS
 from vdla.isa.config import Config
 
 

@@ -13,7 +13,7 @@ from vdla.compiler.frontend import ModelError, import_model
 from vdla.compiler.frontend.normal_form import normalize
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models import quantize
+from vdla.compiler.models.quantizer import quantize
 
 F = np.float32
 RNG = np.random.default_rng(5)

@@ -8,13 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
-from vdla.analysis.ort import (
-    cosine,
-    isolate,
-    layer_differences,
-    ort_tensors,
-    unmatched,
-)
+from vdla.analysis.layers import isolate, layer_differences, unmatched
+from vdla.analysis.ort import cosine, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.infer import verify

@@ -11,14 +11,8 @@ from onnx import helper, numpy_helper
 from scripts import load_script
 
 import vdla
-from vdla.analysis.ort import (
-    cosine,
-    layer_differences,
-    ort_run,
-    ort_session,
-    ort_tensors,
-    unmatched,
-)
+from vdla.analysis.layers import layer_differences, unmatched
+from vdla.analysis.ort import cosine, ort_run, ort_session, ort_tensors
 from vdla.compiler.build import placed_graph
 from vdla.compiler.frontend import ModelError, import_onnx
 from vdla.compiler.frontend.shapes import NOTE
@@ -28,19 +22,18 @@ from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models import (
     DATA,
     MODELS,
-    RESNET18_CONVS,
     characters_test,
     digits_test,
-    images,
     model_path,
     model_paths,
     networks,
     patches_accuracy,
-    quantize,
     recurrent,
     scenes_test,
 )
-from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.builder import images
+from vdla.compiler.models.networks import RESNET18_CONVS
+from vdla.compiler.models.quantizer import quantize, quantize_model
 from vdla.compiler.placement import processor_layers
 from vdla.isa.config import load_config
 

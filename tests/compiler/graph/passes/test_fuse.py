@@ -7,7 +7,8 @@ import onnx
 import pytest
 from qdq import QdqModel
 
-from vdla.analysis.ort import layer_differences, ort_run, ort_tensors
+from vdla.analysis.layers import layer_differences
+from vdla.analysis.ort import ort_run, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
