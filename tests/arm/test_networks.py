@@ -11,7 +11,8 @@ from emulated import compare
 from vdla import api
 from vdla.compiler.build import placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.models import digits_test, images, model_path
+from vdla.compiler.models import digits_test, model_path
+from vdla.compiler.models.builder import images
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config
 from vdla.options import Run

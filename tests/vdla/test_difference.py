@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 from vdla.analysis import difference
-from vdla.analysis.ort import layer_differences, ort_tensors
+from vdla.analysis.layers import layer_differences
+from vdla.analysis.ort import ort_tensors
 from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.onnx import import_onnx

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
+    from vdla.api.ready import prepare as prepare
     from vdla.api.runs import check, profile, run
-    from vdla.api.runs import prepare as prepare
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
@@ -35,7 +35,8 @@ HOMES = {
     "vdla.api.models": ("compile", "quantize"),
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
-    "vdla.api.runs": ("check", "prepare", "profile", "run"),
+    "vdla.api.ready": ("prepare",),
+    "vdla.api.runs": ("check", "profile", "run"),
     "vdla.api.synthesis": ("synth",),
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),

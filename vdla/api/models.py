@@ -8,12 +8,16 @@ from pathlib import Path
 from vdla.api.host import timed_model
 from vdla.boards import find_board
 from vdla.compiler.build import Options
+from vdla.compiler.frontend.onnx import load as load_onnx
+from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement import device_of
+from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
+from vdla.names.kinds import check_device
 from vdla.names.models import model_file
 from vdla.names.schedules import tuned_functions, tuned_tiles
-from vdla.names.where import Code, Where, check_device
+from vdla.names.where import Code, Where
 from vdla.options import Compile, Quantize, Run
 from vdla.options.spelling import require, takes
 from vdla.runtime.devices.named import NAMES
@@ -43,6 +47,25 @@ def compile(model: str | Path, options: Compile) -> Module:
     )
     host = where.described_host(code.processor)
     return timed_model(model_file(model), config, how, options.shapes, host)
+
+
+def compile_to_run(path: Path, config: Config, options: Run) -> Module:
+    """Compiles an ONNX file for the device that is to run it.
+
+    Raises:
+        As ``compile``.
+    """
+    where = Where.of(options)
+    code = where.code_to_run()
+    how, host = compile_options(options, where, code), where.described_host(code.processor)
+    return timed_model(path, config, how, given_shapes(path, options), host)
+
+
+def given_shapes(path: Path, options: Run) -> Shapes | None:
+    """Sizes that an ONNX model leaves open: those given, or else the inputs' own."""
+    if options.shapes or options.inputs is None:
+        return options.shapes
+    return shapes_like(load_onnx(path).graph, options.inputs)
 
 
 def compile_options(options: Compile | Run, where: Where, code: Code) -> Options:

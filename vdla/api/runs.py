@@ -7,27 +7,19 @@ from pathlib import Path
 from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bound, whole
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
-from vdla.api.host import timed_model
-from vdla.api.models import compile_options
-from vdla.api.modules import own_config, random_inputs
-from vdla.boards import find_board
-from vdla.boards.board import Board
-from vdla.boards.connect import connect
+from vdla.api.models import compile_options, given_shapes
+from vdla.api.modules import random_inputs
+from vdla.api.ready import prepare
 from vdla.compiler.build import import_graph
 from vdla.compiler.frontend.onnx import is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
-from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
-from vdla.isa.config import Config
-from vdla.names.configs import resolve_on
 from vdla.names.models import is_module, model_file
-from vdla.names.where import Where, check_device
+from vdla.names.where import Where
 from vdla.options import Run
 from vdla.options.spelling import UsageError, require, takes
-from vdla.runtime.devices.board import BoardDevice
-from vdla.runtime.devices.named import NAMES, make_device
 from vdla.runtime.dtypes import STORED
-from vdla.runtime.executor import Executor, RunResult, check_inputs
+from vdla.runtime.executor import RunResult, check_inputs
 from vdla.runtime.module import Module
 
 
@@ -44,58 +36,6 @@ def run(model: Module | str | Path, options: Run) -> RunResult:
     require(options)
     ready, _ = prepare(model, options)
     return ready.run(random_inputs(ready.module) if options.inputs is None else options.inputs)
-
-
-def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]:
-    """A model made ready to run as often as you like, and the config it runs on."""
-    board = _board(options)
-    require(options, check=True)  # it may be a check that the model is made ready for
-    if options.waves and options.device != "rtl":
-        raise UsageError(
-            f"--trace {options.waves}: expected --device rtl for waves, found {options.device}"
-        )
-    named = options.config or (board.config if board and not is_module(model) else None)
-    if isinstance(model, Module) or is_module(model):
-        module, config = own_config(model, named, options)
-    else:
-        if options.no_native:
-            raise UsageError(f"--no-native: expected a module, found the model {model}")
-        config = resolve_on(options.board, named, options.settings)
-        module = _compiled(model, config, options)
-    if board is None:
-        device = make_device(
-            module, options.device, config, waves=options.waves, report=options.report
-        )
-        return Executor(module, device, options.threads), config
-    transport = connect(
-        board, config, port=options.port, virtual=options.virtual, report=options.report
-    )
-    return Executor(module, BoardDevice(config, transport), options.threads), config
-
-
-def _board(options: Run) -> Board | None:
-    """The board to run on, for the device that is one."""
-    check_device(options.device, (*NAMES, "board"))
-    if options.device == "board":
-        if options.board is None:
-            raise UsageError("--device board: expected --board B, found none")
-        return find_board(options.board)
-    return None
-
-
-def _compiled(model: str | Path, config: Config, options: Run) -> Module:
-    """An ONNX model, compiled for the device that is to run it."""
-    where = Where.of(options)
-    code = where.code_to_run()
-    how, host = compile_options(options, where, code), where.described_host(code.processor)
-    return timed_model(model_file(model), config, how, given_shapes(model, options), host)
-
-
-def given_shapes(model: str | Path, options: Run) -> Shapes | None:
-    """Sizes that an ONNX model leaves open: those given, or else the inputs' own."""
-    if options.shapes or options.inputs is None:
-        return options.shapes
-    return shapes_like(load_onnx(model_file(model)).graph, options.inputs)
 
 
 @takes(Run)
@@ -119,7 +59,8 @@ def check(model: Module | str | Path, options: Run) -> Check:
             expected = "inputs and outputs of types that onnxruntime exchanges with numpy"
             raise UsageError(f"--check: expected {expected}, found {name} of {dtype}")
     options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
-    path, shapes = model_file(model), given_shapes(model, options)
+    path = model_file(model)
+    shapes = given_shapes(path, options)
     if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
         for each in given:
             check_inputs(module, each)

@@ -59,12 +59,10 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 app = Group(
     "vdla",
     "Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
-    params=[
-        click.Option(
-            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
-            help="Print the version.",
-        )
-    ],
+    click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+        help="Print the version.",
+    ),
 )  # fmt: skip
 isa_app = Group("isa", "The ISA's generated forms.")
 hw_app = Group("hw", "The accelerator's hardware.")
@@ -123,17 +121,16 @@ def run(
     A module, M.vdla, brings code that runs on this processor with your rights: run modules of
     people you trust, or give --no-native.
     """
-    from vdla.commands import measure
-
     if check and profile:
         raise UsageError("--profile: expected no --check, found both")
     require(options, files, check=check, profile=profile)
     if check:
-        measure.check(model, options, files, json)
+        from vdla.commands.check import check as command
     elif profile:
-        measure.profile(model, options, files, json)
+        from vdla.commands.profile import profile as command
     else:
-        measure.run(model, options, files, json)
+        from vdla.commands.run import run as command
+    command(model, options, files, json)
 
 
 @command(app)

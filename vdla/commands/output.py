@@ -20,6 +20,7 @@ from vdla.support.names import printable
 from vdla.support.progress import heard_by
 
 if TYPE_CHECKING:  # the simulator takes long to import
+    from vdla.runtime.module import Module
     from vdla.sim.energy import Energy, EnergyTable
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
@@ -61,6 +62,18 @@ def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
     beyond = dict.fromkeys(buffer for energy in energies for buffer in energy.beyond)
     if beyond:
         console.print(f"far beyond the table's buffers, so a guess: {', '.join(beyond)}")
+
+
+def print_placement(module: Module) -> None:
+    """Where every operator runs, and why; nothing where the module doesn't say it."""
+    if not module.metadata:
+        return
+    tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
+    rows = [
+        (p["name"], p["op"], p["device"], p["reason"], tiles.get(p["name"], ""))
+        for p in module.metadata["placement"]
+    ]
+    table("placement", ("name", "operator", "device", "reason", "schedule"), rows)
 
 
 @contextmanager

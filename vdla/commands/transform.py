@@ -7,9 +7,15 @@ from pathlib import Path
 
 from vdla import api
 from vdla.api.host import HOST_TIME, host_time
-from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
+from vdla.commands.output import (
+    check_folder,
+    check_output_folder,
+    log,
+    print_json,
+    print_placement,
+    progress,
+)
 from vdla.options import Compile, Quantize
-from vdla.runtime.module import Module
 
 
 def compile_model(model: str, output: Path, options: Compile, json: bool) -> None:
@@ -49,18 +55,6 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
             f"{len(time.steps)} functions"
         )
     log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
-
-
-def print_placement(module: Module) -> None:
-    """Where every operator runs, and why; nothing where the module doesn't say it."""
-    if not module.metadata:
-        return
-    tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
-    rows = [
-        (p["name"], p["op"], p["device"], p["reason"], tiles.get(p["name"], ""))
-        for p in module.metadata["placement"]
-    ]
-    table("placement", ("name", "operator", "device", "reason", "schedule"), rows)
 
 
 def quantize(model: Path, output: Path, options: Quantize) -> None:

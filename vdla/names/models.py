@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from vdla.compiler import models
-from vdla.compiler.frontend.errors import ModelError
 from vdla.names.kinds import check_kind
 from vdla.options.spelling import UsageError
 from vdla.runtime.module import Module
+from vdla.support.errors import UserError
 
 
 def is_module(model: Module | str | Path) -> bool:
@@ -45,9 +45,16 @@ def model_file(model: str | Path) -> Path:
         try:
             return models.model_path(str(model))
         except KeyError:
-            raise ModelError(str(model), "one network", "several; only compare takes it") from None
+            raise _refusal(model, "one network", "several; only compare takes it") from None
     path = Path(model)
     if not path.exists():
         known = ", ".join(models.MODELS)
-        raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
+        raise _refusal(model, f"an ONNX file or one of {known}", "neither")
     return path
+
+
+def _refusal(model: str | Path, expected: str, actual: str) -> UserError:
+    """A ModelError, whose package takes long to import: a model that is there doesn't need it."""
+    from vdla.compiler.frontend.errors import ModelError
+
+    return ModelError(str(model), expected, actual)

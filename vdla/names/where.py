@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -40,12 +40,6 @@ if TYPE_CHECKING:
 CAPABILITY, COST = "capability", "cost"
 PLACEMENTS = (CAPABILITY, COST)
 BESIDE = ("sim", "rtl", "board")  # devices that leave operators to a host
-
-
-def check_device(device: str, known: Sequence[str]) -> None:
-    """Raises UsageError unless a device is one of those that there are."""
-    if device not in known:
-        raise UsageError(f"--device: expected one of {', '.join(known)}, found {device}")
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def test_the_api_runs_on_a_virtual_board_as_the_command_does(monkeypatch):
         asked.append((board.name, config.name, how["port"], how["virtual"]))
         raise Reached
 
-    monkeypatch.setattr("vdla.api.runs.connect", connect)
+    monkeypatch.setattr("vdla.api.ready.connect", connect)
     for how in ({"virtual": True}, {"port": "/dev/ttyUSB9"}):
         with pytest.raises(Reached):
             api.run("digits", device="board", board="ulx3s", **how)

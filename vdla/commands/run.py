@@ -12,33 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api
-from vdla.analysis import difference, hiding
+from vdla.analysis import hiding
 from vdla.analysis.end_to_end import EndToEnd, end_to_end
 from vdla.analysis.ort import ort_runs
-from vdla.analysis.profile import write_timeline
 from vdla.api.modules import random_inputs
 from vdla.boards import find_board
+from vdla.commands.inputs import test_images, with_files
 from vdla.commands.output import (
     check_folder,
     console,
     log,
     print_energy_table,
     print_json,
+    print_placement,
     progress,
     table,
 )
-from vdla.commands.transform import print_placement
 from vdla.compiler import models
-from vdla.compiler.frontend.onnx import load as load_onnx
-from vdla.compiler.frontend.shapes import input_values
 from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
 from vdla.names.configs import energy_table
-from vdla.names.models import model_file
 from vdla.options import Run, RunFiles
-from vdla.options.spelling import UsageError
 from vdla.runtime.dtypes import to_write
-from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult, StepResult
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
@@ -57,8 +52,8 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         if path is not None:
             check_folder(path, model, files.input, files.energy, options.config, options.records)
     by = energy_table(files.energy)
-    options = _told(options, files)
-    split = _test_images(model, options, files)
+    options = with_files(options, files)
+    split = test_images(model, options, files)
     ready, config = _prepare(model, options)
     module = ready.module
     if split:
@@ -87,46 +82,9 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Test images of a bundled model's to run, of ``count`` that there are."""
-
-    images: Array
-    labels: Array
-    count: int
-
-
-def _test_images(model: str, options: Run, files: RunFiles) -> _Split | None:
-    """The test images to run: all by default; one on a virtual board, where each takes seconds.
-
-    Raises:
-        UsageError: a number of images for a model that has none.
-    """
-    split = models.test_split(model) if options.inputs is None else None
-    if split is None:
-        if files.images:
-            known = "a bundled model with test images, as digits"
-            raise UsageError(f"--images: expected {known}, found {model}")
-        return None
-    images, labels = split
-    count = files.images or (1 if options.virtual else len(images))
-    return _Split(images[:count], labels[:count], len(images))
-
-
 def _minutes(seconds: float) -> str:
     """A time as one says it: ``40 s``, ``54 min``."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def _told(options: Run, files: RunFiles) -> Run:
-    """The options with what the files say, and with this terminal to report to."""
-    trace = files.trace
-    return replace(
-        options,
-        inputs=read_inputs(files.input) if files.input else None,
-        waves=trace if trace is not None and trace.suffix == ".fst" else None,
-        report=log.print,
-    )
 
 
 def _prepare(model: str, options: Run) -> tuple[Executor, Config]:
@@ -148,22 +106,6 @@ def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[Ru
 def _joined(arrays: Sequence[Array]) -> Array:
     """One output of some runs, along its first axis; of a single run as it is: it may have none."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def read_inputs(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz file.
-
-    Raises:
-        InputError: it isn't one.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except OSError as error:
-        result = error.strerror or "something else"
-        raise InputError(f"{path}: expected a readable .npz file, found {result}") from None
-    except Exception:
-        raise InputError(f"{path}: expected an .npz file of arrays, found other content") from None
 
 
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
@@ -312,6 +254,8 @@ def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
         if module.kernels is None:
             return
         path = path.with_suffix(".steps.json")
+    from vdla.analysis.profile import write_timeline
+
     write_timeline(result, path)
     log.print(f"wrote {path}")
 
@@ -324,117 +268,3 @@ def _report_accuracy(
     got, want = (float(np.mean(x.argmax(1) == labels)) for x in (logits, reference))
     images = f"{len(labels)} test image{'s' if len(labels) > 1 else ''}"
     log.print(f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %")
-
-
-# run --profile ----------------------------------------------------------------------------------
-
-
-def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
-    """Prints where the time goes."""
-    with progress() as update:
-        result = api.profile(model, replace(_told(options, files), progress=update))
-    if json:
-        print_json(asdict(result))
-        return
-    rows = [
-        (
-            step.name,
-            step.op,
-            "" if step.seconds is None else f"{1e3 * step.seconds:.3f}",
-            "" if step.share is None else f"{100 * step.share:.1f} %",
-            "" if step.cycles is None else f"{step.cycles:,}",
-            "" if step.operations is None else f"{step.operations / 1e6:.2f}",
-            "" if step.gops is None else f"{step.gops:.1f}",
-            "" if step.of_peak is None else f"{100 * step.of_peak:.0f} %",
-        )
-        for step in result.steps
-    ]
-    columns = ("step", "operator", "ms", "share", "cycles", "Mop", "Gop/s", "of peak")
-    table(f"time on {result.threads} threads, the shortest of some runs", columns, rows)
-    most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in result.peaks.items() if n)
-    seconds = sum(s.seconds or 0.0 for s in result.steps)
-    console.print(f"{1e3 * seconds:.3f} ms; the peak is {most}")
-    if any(step.seconds is None for step in result.steps):
-        console.print(
-            "the accelerator is simulated: its steps have cycles, and no share of the time"
-        )
-
-
-def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
-    """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
-    options = _told(options, files)
-    if files.images and (split := _test_images(model, options, files)):
-        (value,) = input_values(load_onnx(model_file(model)).graph)
-        options = replace(options, batches=[{value.name: image[None]} for image in split.images])
-    with progress() as update:
-        result = api.check(model, replace(options, progress=update))
-    layers, agreement = result.layers, result.whole
-    if json:
-        print_json(
-            {
-                "layers": [{**vars(d), "share": d.share} for d in layers],
-                "whole": [vars(a) for a in agreement],
-                "holds": result.holds,
-            }
-        )
-    else:
-        rows = [
-            (
-                d.name,
-                d.op,
-                f"{d.elements:,}",
-                f"{d.different:,}",
-                f"{d.ties:,}",
-                f"{100 * d.share:.4f} %",
-                str(d.largest),
-            )
-            for d in layers
-        ]
-        columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")
-        if result.quantized:
-            table("difference from onnxruntime, per layer", columns, rows)
-        checks = [
-            (
-                str(i),
-                f"{a.cosine:.6f}",
-                f"{a.largest:.4g}",
-                f"{a.relative:.2g}",
-                f"{a.rounding:.4g}",
-                _best_class(a),
-            )
-            for i, a in enumerate(agreement)
-        ]
-        titles = (
-            "input", "cosine of outputs", "largest difference", "relative", "its rounding",
-            "best class",
-        )  # fmt: skip
-        table("whole network; the reference's rounding is its difference unfused", titles, checks)
-    if not result.holds:
-        log.print(_bounds(result))
-        raise SystemExit(1)
-
-
-def _bounds(checked: difference.Check) -> str:
-    """What didn't hold."""
-    if not checked.quantized:
-        largest = max(a.relative for a in checked.whole)
-        return (
-            f"expected every output within {checked.bound:.2g} of its largest value, "
-            f"found {largest:.2g}"
-        )
-    if wrong := next((layer for layer in checked.layers if not layer.holds), None):
-        return (
-            f"layer {wrong.name}: expected ≤ 1 on ≤ {100 * wrong.most:g} % of elements, ties left "
-            f"out, found {wrong.largest} on {100 * wrong.share:.2g} %"
-        )
-    least = max(a.least for a in checked.whole)
-    return (
-        f"expected a cosine ≥ {least:.4f} with the same best class or one within the reference's "
-        f"rounding, found {min(a.cosine for a in checked.whole):.4f}"
-    )
-
-
-def _best_class(agreement: difference.Agreement) -> str:
-    if agreement.same_top1:
-        return "same"
-    return f"{'tie' if agreement.tie else 'differs'}: {agreement.behind:.4g} behind"
