@@ -6,6 +6,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
+# Byte code is kept, whatever the caller's environment says: without it every process, and there are
+# hundreds in the tests, compiles a thousand files again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
 
 demo: .venv/ready
@@ -92,7 +96,7 @@ build/mypy:
 	for room in support farm isa sim hw compiler runtime boards explore; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
 	for part in vdla/*.py $(addprefix vdla/,analysis api commands kernels names options); do ln -sfn ../../../$$part build/mypy/vdla/; done
 
-# Modules are compiled when they are first imported: most of what is installed never is.
+# Byte code is written when a module is first imported: most of what is installed never is.
 .venv/ready: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'

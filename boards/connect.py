@@ -13,7 +13,6 @@ from vdla.runtime.board.mapped import open_pynq, open_uio
 from vdla.runtime.board.serial import SerialTransport, open_line, ports
 from vdla.runtime.board.transport import Transport
 from vdla.runtime.rtl.bench import Bench
-from vdla.runtime.rtl.verilate import Report
 
 PATIENT = 60.0  # seconds to wait for a virtual board, which takes seconds for milliseconds
 
@@ -24,9 +23,8 @@ def connect(
     *,
     port: str | None = None,
     virtual: bool = False,
-    report: Report = lambda text: None,
 ) -> Transport:
-    """A way to reach a board, or its virtual twin. ``report`` is told of the twin's one build.
+    """A way to reach a board, or its virtual twin.
 
     ``port`` is a serial port; for a board whose own processor runs this, a bitstream for PYNQ to
     load, or nothing: then Linux's UIO has the core.
@@ -40,16 +38,14 @@ def connect(
     if virtual and port:
         raise BoardError(f"--virtual: expected no port, found --port {port}")
     if virtual:
-        return _virtual(board, config, report)
+        return _virtual(board, config)
     if board.transport == "axi":
         return open_pynq(port, board.memory_bytes) if port else open_uio()
     port = port or _find_port(board)
     return SerialTransport(open_line(port), f"{_name(board)} at {port}", board.memory_bytes)
 
 
-def open_design(
-    board: Board, config: Config, report: Report = lambda text: None
-) -> tuple[Callable[[], Bench], Memory]:
+def open_design(board: Board, config: Config) -> tuple[Callable[[], Bench], Memory]:
     """What makes benches of a board's whole design, and the memory that it has.
 
     Raises:
@@ -66,7 +62,7 @@ def open_design(
 
     module = find_module(board.name)
     chip, bits = module.CHIP, module.MULTIPLIER_BITS
-    library = build_library(config, chip, board.clock_hz, bits, report=report)
+    library = build_library(config, chip, board.clock_hz, bits)
     return partial(BoardBench, config, library), memory
 
 
@@ -101,13 +97,13 @@ def _name(board: Board) -> str:
     return f"board {board.name}"
 
 
-def _virtual(board: Board, config: Config, report: Report) -> Transport:
+def _virtual(board: Board, config: Config) -> Transport:
     from vdla.boards.virtual import VirtualAxiBoard, VirtualSerialBoard
 
     name = f"virtual {_name(board)}"
     if board.transport == "axi":
-        return VirtualAxiBoard(name, config, board.memory_bytes, report)
+        return VirtualAxiBoard(name, config, board.memory_bytes)
     module = find_module(board.name)
-    twin = VirtualSerialBoard(config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS, report)
+    twin = VirtualSerialBoard(config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS)
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

@@ -25,7 +25,6 @@ from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.board import BoardDevice, OtherBitstreamError
 from vdla.runtime.errors import DeviceError
-from vdla.runtime.rtl.verilate import Report
 from vdla.support.errors import UserError
 
 VIRTUAL = "virtual"  # in a port's place
@@ -110,27 +109,22 @@ def board_ports(board: Board, ports: Sequence[str], virtual: int = 0) -> list[st
     return [*ports] or [""]
 
 
-def check_boards(
-    board: Board, config: Config, ports: Sequence[str], report: Report = lambda text: None
-) -> None:
-    """Reaches each board once, asks what it is, and lets it go. ``report`` is told of the one build
-    of a virtual board.
+def check_boards(board: Board, config: Config, ports: Sequence[str]) -> None:
+    """Reaches each board once, asks what it is, and lets it go.
 
     Raises:
         BoardError, LinkError: a board can't be reached, or doesn't answer.
         OtherBitstreamError: its bitstream is for another instruction set or config.
     """
     for port in dict.fromkeys(ports):
-        _reached(board, config, port, report).transport.close()
+        _reached(board, config, port).transport.close()
 
 
-def _reached(
-    board: Board, config: Config, port: str, report: Report = lambda text: None
-) -> BoardDevice:
+def _reached(board: Board, config: Config, port: str) -> BoardDevice:
     """The board at a port, checked to be one of this instruction set and config."""
     virtual = port == VIRTUAL
     named = None if virtual else port or None
-    transport = connect(board, config, port=named, virtual=virtual, report=report)
+    transport = connect(board, config, port=named, virtual=virtual)
     try:
         return BoardDevice(config, transport)
     except BaseException:

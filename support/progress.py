@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,3 +27,10 @@ def report(what: str, done: int, total: int) -> bool:
         return False
     _listeners[-1](what, done, total)
     return True
+
+
+def remark(text: str) -> None:
+    """Says what takes long: to the listener, else on stderr, since a log without a word looks as if
+    nothing went on."""
+    if not report(text, 0, 1):
+        print(f"vdla: {text}", file=sys.stderr, flush=True)

@@ -15,7 +15,6 @@ from vdla.runtime.board.transport import image_bytes
 from vdla.runtime.dram import Dram, aligned_bytes
 from vdla.runtime.rtl.bench import DRAM_BASE, Bench
 from vdla.runtime.rtl.build import build
-from vdla.runtime.rtl.verilate import Report
 
 CLOCKS = 1 << 14  # that pass while the host looks at STATUS
 STATUS = register("STATUS").offset
@@ -29,11 +28,10 @@ class VirtualAxiBoard:
         name: str,
         config: Config,
         memory_bytes: int,
-        report: Report = lambda text: None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
         self.name, self.memory_bytes, self.errors = name, memory_bytes, errors
-        self.bench = Bench(config, build(config, report=report))
+        self.bench = Bench(config, build(config))
         self.dram: Dram = np.zeros(0, np.uint8)
 
     def read(self, offset: int, count: int = 1) -> list[int]:

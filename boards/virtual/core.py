@@ -32,7 +32,7 @@ from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.bench import Bench, Bytes, Stopped
 from vdla.runtime.rtl.build import ROOMS, scratchpads, sources_key
-from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools, verilate
+from vdla.runtime.rtl.verilate import cached, compile_model, need_tools, verilate
 
 NAME = "board"
 REGISTERS = "s_axi_"  # the prefix of the registers' port, as the core's Verilog has it
@@ -179,7 +179,6 @@ def build_library(
     clock_hz: float,
     multiplier_bits: int,
     requests: int = 2,
-    report: Report = lambda text: None,
 ) -> Path:
     """The library of a config on a board with such a chip; built once, then cached.
 
@@ -190,7 +189,6 @@ def build_library(
     platform = SimpleNamespace(multiplier_bits=multiplier_bits)  # what GEMM asks of it
 
     def make(work: Path) -> None:
-        report(f"building the whole board's RTL, config {config.name}: once, half a minute")
         top = Top(config, chip, clock_hz, requests)
         (work / "board.v").write_text(convert(top, NAME, platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
@@ -201,7 +199,8 @@ def build_library(
 
     rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
     kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}-{requests}"
-    return cached(f"{config.hash}-{kind}-{sources_key(rooms)}-library", "libboard.so", make)
+    key = f"{config.hash}-{kind}-{sources_key(rooms)}-library"
+    return cached(key, "libboard.so", "whole board", f"config {config.name}", make)
 
 
 def _public(config: Config) -> str:

@@ -25,7 +25,7 @@ from vdla.hw.verilog import convert
 from vdla.isa.config import Config
 from vdla.isa.registers import register
 from vdla.runtime.rtl.build import ROOMS, sources_key
-from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools, verilate
+from vdla.runtime.rtl.verilate import cached, compile_model, need_tools, verilate
 
 HERE = Path(__file__).parent
 STORAGE = "sdram_storage"
@@ -82,9 +82,8 @@ class VirtualSerialBoard:
         chip: Chip,
         clock_hz: float,
         multiplier_bits: int,
-        report: Report = lambda text: None,
     ) -> None:
-        program = build(config, chip, clock_hz, multiplier_bits, report)
+        program = build(config, chip, clock_hz, multiplier_bits)
         controlling, self._held = pty.openpty()
         tty.setraw(self._held)  # bytes as they are, also before the host sets the port up
         self.port = os.ttyname(self._held)
@@ -110,15 +109,12 @@ class VirtualSerialBoard:
         self.close()
 
 
-def build(
-    config: Config, chip: Chip, clock_hz: float, multiplier_bits: int, report: Report
-) -> Path:
+def build(config: Config, chip: Chip, clock_hz: float, multiplier_bits: int) -> Path:
     """The program that is the virtual board; built once, then cached."""
     need_tools()
     platform = SimpleNamespace(multiplier_bits=multiplier_bits)  # what GEMM asks of it
 
     def make(work: Path) -> None:
-        report(f"building the virtual board, config {config.name}: once, half a minute")
         (work / "board.v").write_text(convert(Top(config, chip, clock_hz), "board", platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
         verilate(work, "board", ("board.v", "storage.v"))
@@ -126,4 +122,5 @@ def build(
 
     rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
     kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}"
-    return cached(f"{config.hash}-{kind}-{sources_key(rooms)}", "board", make)
+    key = f"{config.hash}-{kind}-{sources_key(rooms)}"
+    return cached(key, "board", "virtual board", f"config {config.name}", make)

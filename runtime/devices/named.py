@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,11 +27,10 @@ def make_device(
     config: Config | None = None,
     *,
     waves: Path | None = None,
-    report: Callable[[str], None] = lambda text: None,
 ) -> Device:
     """The device by its name; simulator and RTL take the memory of ``config``, if given.
 
-    ``waves``: an FST file that the RTL writes; ``report`` is told of its one build.
+    ``waves``: an FST file that the RTL writes.
     """
     if device in ("cpu", "gpu"):
         return CpuDevice(device)
@@ -40,4 +38,4 @@ def make_device(
         raise DeviceError(f"device: expected one of {', '.join(NAMES)}, found {device}")
     own = module_config(module)
     own = replace(own, memory=config.memory) if config else own
-    return RtlDevice(own, waves=waves, report=report) if device == "rtl" else SimDevice(own)
+    return RtlDevice(own, waves=waves) if device == "rtl" else SimDevice(own)

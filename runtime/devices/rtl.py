@@ -16,7 +16,6 @@ from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
 from vdla.runtime.rtl.build import build
-from vdla.runtime.rtl.verilate import Report
 from vdla.runtime.turns import Turns
 from vdla.sim.machine import FaultError, Run, SimulationError, deadlock_report
 from vdla.sim.stream import Stream
@@ -25,18 +24,16 @@ from vdla.sim.stream import Stream
 class RtlDevice:
     """Runs programs on the Verilated core, driven through its registers like a board.
 
-    ``waves`` names an FST file that is written while the first program runs. ``report`` is told of
-    the one build per config. Threads that share the device take turns, a program each.
+    ``waves`` names an FST file that is written while the first program runs. Threads that share the
+    device take turns, a program each.
     """
 
     name = "rtl"
 
-    def __init__(
-        self, config: Config, *, waves: Path | None = None, report: Report = lambda text: None
-    ) -> None:
+    def __init__(self, config: Config, *, waves: Path | None = None) -> None:
         self.config, self.waves = config, waves
         self.identity: Identity | None = Identity.of(config)
-        library = build(config, trace=waves is not None, report=report)
+        library = build(config, trace=waves is not None)
         self.bench, self._turns = Bench(config, library), Turns()
 
     def allocate(self, size: int, constants: bytes) -> Dram:

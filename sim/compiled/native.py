@@ -13,7 +13,7 @@ import platform
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vdla import isa
 from vdla.sim.compiled import shipped
-from vdla.sim.compiled.lock import compiling
+from vdla.support.builds import build_once
 from vdla.support.files import cache_folder, digest, is_sealed, seal, write_bytes
 
 made: list[tuple[str, str, bytes]] = []  # loop, kinds, compressed text: by numba, in this process
@@ -98,18 +98,20 @@ def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
     """LLVM's text, compressed, that numba makes of the sources, or made of them before."""
     key = repr((loop.name, kinds, sources_of(loop), metadata.version("numba"), _processor()))
     path = _folder() / f"{loop.name}-{_short(key)}.ll.xz"
-    packed = _read(path)
-    if packed is None:
-        with compiling(path.parent, loop.title):
-            packed = _read(path)  # of a process that this one waited for
-            if packed is None:
-                from vdla.sim.compiled.with_numba import text_of
 
-                text = text_of(loop.function, HELPERS, arguments)
-                packed = lzma.compress(text.encode(), preset=9)
-                made.append((loop.name, kinds, packed))
-                _write(path, packed)
-    return packed
+    def make() -> bytes:
+        from vdla.sim.compiled.with_numba import text_of
+
+        text = text_of(loop.function, HELPERS, arguments)
+        packed = lzma.compress(text.encode(), preset=9)
+        made.append((loop.name, kinds, packed))
+        _write(path, packed)
+        return packed
+
+    with suppress(OSError):  # no home to write to: each process makes its own
+        path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.parent / "lock"
+    return build_once("machine code", f"the {loop.title}", lock, partial(_read, path), make)
 
 
 def _compiled(text: str) -> bytes:

@@ -6,10 +6,10 @@ import ctypes
 import fcntl
 import lzma
 import os
+import re
 import subprocess
 import sys
 from itertools import product
-from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -19,10 +19,8 @@ from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish, Load, Mem
 from vdla.sim.checker import check
 from vdla.sim.compiled import LOOPS, arguments, native, shipped
-from vdla.sim.compiled.lock import compiling
 from vdla.sim.machine import simulate, warm_up
 from vdla.sim.timing.state import Request
-from vdla.support.progress import heard_by
 
 USE = """
 import sys
@@ -136,7 +134,7 @@ assert twice(numbers, 3.0, True) == 5
 assert twice(numbers, 3.0, False) == 5
 print(numbers.tolist(), "numba" in sys.modules)
 """
-SAID = "vdla: compiling the doubler, once for these sources\n"
+SAID = "vdla: building the machine code of the doubler, once for these sources"
 
 
 @pytest.fixture
@@ -152,10 +150,12 @@ def call(folder):
 
 
 def test_numba_makes_what_does_not_ship_once(folder):
-    assert call(folder) == ("[0, 6, 12, 18, 24] True\n", SAID)
+    assert call(folder) == ("[0, 6, 12, 18, 24] True\n", f"{SAID}\n")
     assert call(folder) == ("[0, 6, 12, 18, 24] False\n", "")
     (folder / "loop.py").write_text(LOOP.replace("x + x", "x + x + x"))
-    assert call(folder) == ("[0, 9, 18, 27, 36] True\n", SAID)
+    result, said = call(folder)
+    assert result == "[0, 9, 18, 27, 36] True\n"
+    assert re.fullmatch(rf"{SAID}; the last one took \d+ s\n", said)
 
 
 def empty(path):
@@ -181,42 +181,6 @@ def test_what_is_damaged_is_made_again(pattern, damage, folder):
         damage(path)
     assert call(folder)[0].startswith("[0, 6, 12, 18, 24]")
     assert call(folder) == ("[0, 6, 12, 18, 24] False\n", "")
-
-
-def test_one_process_compiles_at_a_time(tmp_path, capsys):
-    """The other waits, and says for what; a listener is told instead."""
-    start, go_on, order = Event(), Event(), []
-
-    def first():
-        with compiling(tmp_path, "one"):
-            start.set()
-            assert go_on.wait(10)
-            order.append("first")
-
-    def second():
-        with compiling(tmp_path, "two"):
-            order.append("second")
-
-    threads = [Thread(target=first), Thread(target=second)]
-    threads[0].start()
-    assert start.wait(10)
-    threads[1].start()
-    threads[1].join(0.2)
-    assert order == []
-    assert capsys.readouterr().err == (
-        "vdla: compiling the one, once for these sources\n"
-        "vdla: waiting for another process that compiles; then the two is compiled\n"
-    )
-    go_on.set()
-    for thread in threads:
-        thread.join(10)
-    assert order == ["first", "second"]
-    assert capsys.readouterr().err == "vdla: compiling the two, once for these sources\n"
-    told = []
-    with heard_by(lambda *now: told.append(now)), compiling(tmp_path, "three"):
-        pass
-    assert told == [("compiling the three, once for these sources", 0, 1)]
-    assert capsys.readouterr().err == ""
 
 
 def test_what_is_compiled_waits_for_no_lock(tmp_path):

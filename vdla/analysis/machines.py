@@ -46,16 +46,15 @@ class Machines:
     def __init__(
         self,
         config: Config,
-        report: Callable[[str], None] = lambda text: None,
         board: str | None = None,
     ) -> None:
         warm_up(config)
         self.config, self.board = config, board
         self.memory: Memory | None = None
         if board is None:
-            self._make: Callable[[], Bench] = partial(Bench, config, build(config, report=report))
+            self._make: Callable[[], Bench] = partial(Bench, config, build(config))
         else:
-            self._make, self.memory = open_design(find_board(board), config, report)
+            self._make, self.memory = open_design(find_board(board), config)
         self.bench = self._make()
 
     def renew(self) -> None:

@@ -38,13 +38,9 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
         config = resolve_on(options.board, named, options.settings)
         module = compiled(model, config, options)
     if board is None:
-        device = make_device(
-            module, options.device, config, waves=options.waves, report=options.report
-        )
+        device = make_device(module, options.device, config, waves=options.waves)
         return Executor(module, device, options.threads), config
-    transport = connect(
-        board, config, port=options.port, virtual=options.virtual, report=options.report
-    )
+    transport = connect(board, config, port=options.port, virtual=options.virtual)
     return Executor(module, BoardDevice(config, transport), options.threads), config
 
 

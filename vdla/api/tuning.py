@@ -134,7 +134,7 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
     if options.board is None:
         return tile_task.tile_tasks(wanted, config, options.vthreads)
     if options.farm is None:
-        check_boards(find_board(options.board), config, _ports(options), options.report)
+        check_boards(find_board(options.board), config, _ports(options))
     meter = partial(BoardMeter, board=options.board)
     return tile_task.tile_tasks(wanted, config, options.vthreads, meter)
 

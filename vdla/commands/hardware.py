@@ -50,7 +50,7 @@ def lockstep(options: Lockstep, json: bool) -> None:
     require(options)
     own = find_board(options.board).config if options.board else "paper"
     chosen = resolve(options.config or own, options.settings)
-    machines = Machines(chosen, log.print, options.board)
+    machines = Machines(chosen, options.board)
     coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()
     if options.model is None:

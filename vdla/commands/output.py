@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,14 +88,15 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
         transient=True,
         disable=not log.is_terminal,
     )
-    with bar:
+    with bar, ExitStack() as stack:
         task = bar.add_task("", total=None)
 
         def update(what: str, done: int, total: int) -> None:
             bar.update(task, description=printable(what), completed=done, total=total)
 
-        with heard_by(update):
-            yield update
+        if log.is_terminal:  # what takes long is said in a log, too, where no bar is
+            stack.enter_context(heard_by(update))
+        yield update
 
 
 def write_text(path: Path | None, text: str, *sources: object) -> None:

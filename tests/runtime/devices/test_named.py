@@ -36,11 +36,11 @@ def test_a_config_lends_its_memory_alone():
 def test_the_rtl_is_told_of_waves(monkeypatch):
     told = []
     monkeypatch.setattr(named, "RtlDevice", lambda config, **rest: told.append((config, rest)))
-    make_device(MODULE, "rtl", waves=Path("w.fst"), report=print)
-    make_device(MODULE, "rtl", SLOW, report=print)
-    assert told[0] == (TINY, {"waves": Path("w.fst"), "report": print})
+    make_device(MODULE, "rtl", waves=Path("w.fst"))
+    make_device(MODULE, "rtl", SLOW)
+    assert told[0] == (TINY, {"waves": Path("w.fst")})
     assert told[1][0].memory == SLOW.memory
-    assert told[1][1] == {"waves": None, "report": print}
+    assert told[1][1] == {"waves": None}
 
 
 def test_the_host_needs_no_config():

@@ -57,7 +57,7 @@ class PretendedBench:
 @pytest.fixture
 def make(monkeypatch):
     monkeypatch.setattr(rtl, "Bench", PretendedBench)
-    monkeypatch.setattr(rtl, "build", lambda config, trace, report: f"library {trace=}")
+    monkeypatch.setattr(rtl, "build", lambda config, trace: f"library {trace=}")
     return lambda **options: RtlDevice(TINY, **options)
 
 

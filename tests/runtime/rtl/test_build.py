@@ -40,17 +40,18 @@ def made(monkeypatch, tmp_path):
     return calls
 
 
-def test_a_model_is_built_once_per_config_with_and_without_waves(made):
-    said = []
-    plain = build_.build(TINY, report=said.append)
+def test_a_model_is_built_once_per_config_with_and_without_waves(made, capsys):
+    plain = build_.build(TINY)
     assert plain.read_text() == "library"
     (_, top, (public, verilog), traced), (_, bench, names, both) = made[1:]
     assert (top, bench, verilog, traced, both) == ("vdla", "bench.cpp", "module tiny", False, False)
     assert '-module "vdla.core.wgt" -var "mem"' in public
     assert "VDLA_SCRATCHPAD(3, vdla__DOT__core__DOT__uop__DOT__mem)" in names
     assert "#define VDLA_PORT_BYTES 4\n" in names
-    assert said == ["building the RTL model of config tiny: once, half a minute"]
-    assert build_.build(TINY, report=said.append) == plain
+    said = capsys.readouterr().err
+    assert said == "vdla: building the RTL of config tiny, once for these sources\n"
+    assert build_.build(TINY) == plain
+    assert capsys.readouterr().err == ""
     assert len(made) == 3
     waves = build_.build(TINY, trace=True)
     assert waves.parent.name == f"{plain.parent.name}-trace"

@@ -171,10 +171,10 @@ def test_what_is_cached_is_made_once_and_whole(tools, tmp_path):
         (work / "rest").write_text("")
         made.append(work)
 
-    found = cached("name", "result", make)
-    assert found == cached("name", "result", make)
+    found = cached("name", "result", "RTL", "config tiny", make)
+    assert found == cached("name", "result", "RTL", "config tiny", make)
     assert (found.read_text(), len(made)) == ("whole", 1)
-    cached("other", "result", make)
+    cached("other", "result", "RTL", "config tiny", make)
     assert len(made) == 2
     assert not any(work.exists() for work in made)
     assert {path.name for path in found.parent.iterdir()} == {"result", "result.sha256"}
@@ -189,17 +189,19 @@ def test_what_fails_leaves_nothing_and_may_succeed_then(tools):
         raise DeviceError("no")
 
     with pytest.raises(DeviceError):
-        cached("name", "result", fail)
+        cached("name", "result", "RTL", "config tiny", fail)
     assert not works[0].exists()
-    assert cached("name", "result", lambda work: (work / "result").write_text("b")).exists()
+    assert cached(
+        "name", "result", "RTL", "config tiny", lambda work: (work / "result").write_text("b")
+    ).exists()
 
 
 def test_a_folder_that_somebody_emptied_is_filled_again(tools):
     def make(work):
         (work / "result").write_text("again")
 
-    cached("name", "result", make).unlink()
-    assert cached("name", "result", make).read_text() == "again"
+    cached("name", "result", "RTL", "config tiny", make).unlink()
+    assert cached("name", "result", "RTL", "config tiny", make).read_text() == "again"
 
 
 @pytest.mark.parametrize("damaged", ["result", "result.sha256"])
@@ -210,9 +212,9 @@ def test_what_is_damaged_is_made_again(tools, damaged, left):
     def make(work):
         (work / "result").write_text("whole")
 
-    found = cached("name", "result", make)
+    found = cached("name", "result", "RTL", "config tiny", make)
     found.with_name(damaged).write_bytes(left)
-    assert cached("name", "result", make).read_text() == "whole"
+    assert cached("name", "result", "RTL", "config tiny", make).read_text() == "whole"
     assert is_sealed(found)
 
 
@@ -220,7 +222,7 @@ def test_two_at_once_make_it_once(tools):
     made, found = [], []
 
     def other():
-        found.append(cached("name", "result", make))
+        found.append(cached("name", "result", "RTL", "config tiny", make))
 
     def make(work):
         made.append(work)
@@ -229,7 +231,7 @@ def test_two_at_once_make_it_once(tools):
         (work / "result").write_text("one")
 
     thread = Thread(target=other)
-    first = cached("name", "result", make)
+    first = cached("name", "result", "RTL", "config tiny", make)
     thread.join()
     assert (found, len(made)) == ([first], 1)
 
