@@ -14,6 +14,7 @@ a one-bit field stands alone for 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, lru_cache
 
 from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError, Field, Record
@@ -48,8 +49,10 @@ def disassemble(program: Program) -> str:
 
 def format_instruction(instruction: Instruction) -> str:
     """One instruction as a line of assembly."""
-    words = [instruction.mnemonic]
-    words += (_format_field(f, value) for f, value in _shown(instruction))
+    words, values = [instruction.mnemonic], instruction.__dict__
+    for name, default, f in _named(instruction.fields):
+        if (value := values[name]) != default:  # most fields hold their defaults
+            words.append(_format_field(f, value))
     return " ".join(words)
 
 
@@ -139,14 +142,13 @@ def _append(data: dict[int, bytes], address: int, raw: bytes) -> None:
     data[address] = raw
 
 
-def _shown(record: Record) -> Iterator[tuple[Field, int]]:
-    """The fields that don't hold their defaults, with what they hold."""
-    values = record.__dict__
-    for f in record.fields:
-        if values[f.name] != f.default and f.name != "op":
-            yield f, values[f.name]
+@cache
+def _named(fields: tuple[Field, ...]) -> tuple[tuple[str, int, Field], ...]:
+    """The fields that a line of assembly may have, with their names and defaults."""
+    return tuple((f.name, f.default, f) for f in fields if f.name != "op")
 
 
+@lru_cache(4096)
 def _format_field(f: Field, value: int) -> str:
     if 0 <= value < len(f.names):
         return f"{f.name}={f.names[value]}"

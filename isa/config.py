@@ -286,7 +286,7 @@ class Config:
         """Groups of lanes that the reciprocal units take one after another; 0 without units."""
         return self.block_out // self.reciprocal_units if self.reciprocal_units else 0
 
-    @property
+    @cached_property
     def fourth_engines(self) -> tuple[str, ...]:
         """The options that are on and put a further engine into the ring."""
         return tuple(name for name in engine_options() if getattr(self, name))

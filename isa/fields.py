@@ -130,6 +130,11 @@ def _layout(all_fields: tuple[Field, ...], config: Config) -> Layout:
 
 
 @cache
+def _bits(all_fields: tuple[Field, ...], config: Config) -> int:
+    return sum(f.width(config) for f in all_fields)
+
+
+@cache
 def _packing(all_fields: tuple[Field, ...], config: Config) -> Packing:
     """Each field's name, lowest bit and mask, its lowest and highest value."""
     return tuple(
@@ -198,7 +203,7 @@ class Record:
     @classmethod
     def bits(cls, config: Config) -> int:
         """Bits of the whole record."""
-        return sum(f.width(config) for f in cls.fields)
+        return _bits(cls.fields, config)
 
     def pack(self, config: Config) -> int:
         """The record as one integer.

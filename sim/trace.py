@@ -122,22 +122,16 @@ def write_trace(
 
 def _queues(ring: Ring, instructions: Sequence[Instruction]) -> list[list[Token]]:
     """The tokens of each queue in the order in which they pass."""
+    own: dict[Engine, list[tuple[int, Instruction]]] = {engine: [] for engine in ring.engines}
+    for index, each in enumerate(instructions):
+        if each.mnemonic != "FINISH":
+            own[ring.engine_of(each)].append((index, each))
     result = []
     for queue in ring.token_queues:
-        givers = _with_flag(ring, instructions, queue.giver, queue.push)
-        takers = _with_flag(ring, instructions, queue.taker, queue.pop)
+        givers = [index for index, each in own[queue.giver] if getattr(each, queue.push)]
+        takers = [index for index, each in own[queue.taker] if getattr(each, queue.pop)]
         result.append([Token(queue, g, t) for g, t in zip(givers, takers, strict=False)])
     return result
-
-
-def _with_flag(
-    ring: Ring, instructions: Sequence[Instruction], engine: Engine, flag: str
-) -> list[int]:
-    return [
-        index
-        for index, each in enumerate(instructions)
-        if ring.engine_of(each) == engine and each.mnemonic != "FINISH" and getattr(each, flag)
-    ]
 
 
 def _ready(run: Run) -> dict[int, tuple[int, int]]:
