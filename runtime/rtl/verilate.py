@@ -159,7 +159,13 @@ def cached(key: str, result: str, kind: str, name: str, make: Callable[[Path], N
     """
     folder = cache_folder("rtl", key)
     path = folder / result
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DeviceError(
+            f"{folder.parent}: expected a folder that can be written (VDLA_CACHE names another), "
+            f"found {error.strerror}"
+        ) from None
 
     def ready() -> Path | None:
         return path if is_sealed(path) else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vdla.analysis.offload import OffloadedLayer, OffloadResult
-from vdla.analysis.plots import COLOURS, plain_label, save
+from vdla.analysis.plots import COLOURS, new_figure, plain_label, save
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def save_offload_plot(offload: OffloadResult, path: Path) -> Path:
 
 def offload_plot(offload: OffloadResult) -> Figure:
     """Three parts: the whole network; each layer that the accelerator runs; latency hiding."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13.5, 4.4), dpi=150, layout="constrained")
+    figure = new_figure(13.5, 4.4)
     whole, layers, hiding = figure.subplots(1, 3, width_ratios=(1.1, 2.4, 1.9))
     for axes in (whole, layers, hiding):
         axes.spines[["top", "right"]].set_visible(False)

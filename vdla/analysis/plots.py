@@ -3,6 +3,7 @@ lines of any figures."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,10 +207,16 @@ def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str,
     return save(figure, path)
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Any]:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure; what matplotlib says of a home that it can't write to is kept from users."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Any]:
+    figure = new_figure(width, height)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", lw=0.6)

@@ -255,3 +255,11 @@ def test_what_a_tool_complains_of(tools, said, named):
     assert str(caught.value) == (
         f"device rtl: expected verilator_bin to succeed, found exit 1: {named}"
     )
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VDLA_CACHE", str(tmp_path / "file"))
+    expected = r"file/rtl: expected a folder that can be written \(VDLA_CACHE names another\), "
+    with pytest.raises(DeviceError, match=expected + "found Not a directory"):
+        cached("name", "result", "RTL", "config tiny", lambda work: None)
