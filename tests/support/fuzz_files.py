@@ -600,9 +600,10 @@ def fuzz(seed: int, files: int, kind: str = "", keep: Path | None = None) -> Rep
 
 def _warm_up() -> None:
     """What all commands need is compiled and imported once, before the children are made."""
+    import vdla.api.models
     import vdla.commands.evaluate
     import vdla.commands.explore
-    import vdla.commands.measure
+    import vdla.commands.run
     import vdla.commands.tiles
     import vdla.commands.transform  # noqa: F401
     from vdla.sim.machine import warm_up

@@ -400,7 +400,7 @@ def test_an_interrupt_says_so(vdla, monkeypatch, command):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vdla.commands.measure.run", interrupted)
+    monkeypatch.setattr("vdla.commands.run.run", interrupted)
     monkeypatch.setattr("vdla.commands.catalog.models", interrupted)
     done = vdla(*command)
     assert (done.code, done.err) == (130, "vdla: interrupted; what was written is whole\n")

@@ -17,7 +17,8 @@ from qdq import QdqModel
 
 import vdla as api
 from vdla.api.modules import random_inputs
-from vdla.commands import measure
+from vdla.commands import inputs
+from vdla.commands import run as run_command
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph.ir import Graph, TensorType
@@ -95,9 +96,9 @@ def test_a_virtual_board_takes_one_test_image():
         (replace(virtual, virtual=False), RunFiles(), 360),
         (Run(), RunFiles(), 360),
     ):
-        split = measure._test_images("digits", options, files)
+        split = inputs.test_images("digits", options, files)
         assert (len(split.images), len(split.labels), split.count) == (count, count, 360)
-    assert [measure._minutes(s) for s in (8.6, 119, 130, 3240)] == [
+    assert [run_command._minutes(s) for s in (8.6, 119, 130, 3240)] == [
         "9 s",
         "119 s",
         "2 min",
