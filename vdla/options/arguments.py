@@ -140,19 +140,20 @@ def _option_of(name: str, how: Spelling) -> click.Parameter:
 def _made(name: str, typed: object, how: Argument | Option, default: object) -> click.Parameter:
     """An argument or an option; without a default it is required."""
     kind, several = _kind(typed)
-    required = default is Parameter.empty
-    shown = None if required else default
+    make: Callable[..., click.Parameter]
     if isinstance(how, Argument):
-        return click.Argument(
-            [name], metavar=how.metavar, help=how.help or None, type=kind,
-            nargs=-1 if several else 1, required=required, default=shown,
+        make = partial(
+            click.Argument, [name], metavar=how.metavar, help=how.help or None, type=kind,
+            nargs=-1 if several else 1,
         )  # fmt: skip
-    names = how.names or (f"--{name.replace('_', '-')}",)
-    return click.Option(
-        [name, *names], metavar=how.metavar, help=how.help, type=_bounded(kind, how.bounds),
-        multiple=several, is_flag=kind is bool, required=required, default=shown,
-        show_default=True,
-    )  # fmt: skip
+    else:
+        names = how.names or (f"--{name.replace('_', '-')}",)
+        make = partial(
+            click.Option, [name, *names], metavar=how.metavar, help=how.help,
+            type=_bounded(kind, how.bounds), multiple=several, is_flag=kind is bool,
+            show_default=True,
+        )  # fmt: skip
+    return make(required=True) if default is Parameter.empty else make(default=default)
 
 
 def _bounded(
