@@ -54,7 +54,7 @@ def compiled(model: str | Path, config: Config, options: Run) -> Module:
 
     module = compile_to_run(path, config, options)
     if place is not None and not _has_files_beside(path):
-        with suppress(OSError):  # a folder that can't be written: compiled every time
+        with suppress(OSError, ModuleError):  # a folder that can't be written, a full disk
             _keep(module, place)
     return module
 
@@ -64,6 +64,8 @@ def _place(path: Path, config: Config, options: Run) -> Path | None:
     plain = options.records is None and options.target is None and options.host in ("cpu", "gpu")
     user = sys.modules.get("vdla.compiler.user")
     if not plain or options.placement != "capability" or (user and user.REGISTERED):
+        return None
+    if not path.is_file():  # what is wrong with it is for the compiler to say
         return None
     named = {f.name for f in fields(options) if (how := spelling(f)) and how.compiles}
     values = {name: getattr(options, name) for name in (*sorted(named), "device")}

@@ -156,3 +156,18 @@ def test_a_run_that_took_a_module_is_a_run_that_compiled(compilations):
     assert one.cycles == two.cycles
     for name, array in one.outputs.items():
         assert np.array_equal(array, two.outputs[name])
+
+
+def test_a_full_disk_keeps_nothing_and_spoils_nothing(compilations, monkeypatch):
+    def full(self, path):
+        raise ModuleError(f"{path}: expected a place to write, found No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kept.Module, "save", full)
+        assert kept.compiled("digits", TINY, Run()).programs
+    place = kept._place(model_path("digits"), TINY, Run())
+    assert not place.exists()
+
+
+def test_what_is_no_file_has_no_place(tmp_path):
+    assert kept._place(tmp_path, TINY, Run()) is None
