@@ -35,6 +35,13 @@ def sleep(seconds):
     return seconds
 
 
+def span(seconds):
+    """When it began and ended to sleep, by a clock that processes share."""
+    began = time.monotonic()
+    time.sleep(seconds)
+    return began, time.monotonic()
+
+
 def memory(count):
     return len(bytes(count))
 
