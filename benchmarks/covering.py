@@ -1,7 +1,8 @@
 """Which tests run a line of the sources, and how long each test takes.
 
 All tests but three very slow ones (``LONGER``) run once as they are, under coverage.py with a
-context for each test, and must pass. The notes are kept by the sources they are of. Not seen are
+context for each test, and must pass. They run folder by folder, and the notes of each are kept by
+the sources they are of: a run that was stopped goes on with the next folder. Not seen are
 lines that another process runs, that run as machine code, and that a test needs but had been run
 before it: what a fixture ran for the first test of a file therefore counts for all tests of that
 file.
@@ -27,6 +28,8 @@ LONGER = (  # than all the tests that a mutant is given
     "tests/e2e/test_fuzz.py::test_a_hundred_pairs",
     "tests/hw/formal/test_fetch.py::test_dispatch[paper]",
 )
+SECONDS, LINES = "seconds.json", "lines"  # of a folder of notes
+NO_TESTS = 5  # pytest's exit status where all are left out
 TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
 
 
@@ -40,65 +43,71 @@ def digest(folder: Path, files: Iterable[str]) -> str:
 
 class Covering:
     """What was noted of the tests of ``tree``, a folder with the sources; it is noted in ``notes``,
-    a folder, where that hasn't been done."""
+    a folder, where that hasn't been done: in a folder for each of the tests'."""
 
     def __init__(self, tree: Path, notes: Path) -> None:
         self.tree, self.notes = tree.resolve(), notes
 
     def note(self, environment: dict[str, str], workers: int) -> None:
         """Runs all tests. RuntimeError: one of them failed."""
-        if (self.notes / "seconds.json").exists():
-            return
-        self.notes.mkdir(parents=True, exist_ok=True)
-        settings = self.notes / "coverage.ini"
+        parts = _parts(self.tree)
+        for number, (part, files) in enumerate(parts.items(), 1):
+            if not (self.notes / part / SECONDS).exists():
+                print(f"running {part} as it is, {number} of {len(parts)} …", file=sys.stderr,
+                      flush=True)  # fmt: skip
+                self._note(self.notes / part, files, environment, workers)
+
+    def _note(
+        self, notes: Path, files: list[str], environment: dict[str, str], workers: int
+    ) -> None:
+        """Runs the tests of some files."""
+        notes.mkdir(parents=True, exist_ok=True)
+        settings = notes / "coverage.ini"
         settings.write_text(
-            f"[run]\ndata_file = {self.notes / 'lines'}\nsource = .\nrelative_files = true\n"
+            f"[run]\ndata_file = {notes / LINES}\nsource = .\nrelative_files = true\n"
         )  # the next tree has another name
         command = [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(workers), "--durations=0",
                    "--durations-min=0", "-vv", "--cov", f"--cov-config={settings}",
                    "--cov-context=test", "--cov-report=",
-                   *(f"--deselect={test}" for test in LONGER), "tests"]  # fmt: skip
-        print("running all tests once as they are …", file=sys.stderr, flush=True)
+                   *(f"--deselect={test}" for test in LONGER), *files]  # fmt: skip
         done = subprocess.run(
             command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False
         )
-        (self.notes / "log").write_text(done.stdout + done.stderr)
-        if done.returncode:
+        (notes / "log").write_text(done.stdout + done.stderr)
+        if done.returncode not in (0, NO_TESTS):
             failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
             raise RuntimeError(
                 f"expected that all tests pass as they are, found {failed or done.returncode}; "
-                f"see {self.notes / 'log'}"
+                f"see {notes / 'log'}"
             )
-        self._write_seconds(done.stdout)
-
-    def _write_seconds(self, text: str) -> None:
-        seconds: dict[str, float] = {}
-        for line in text.splitlines():
-            if result := TIMES.fullmatch(line):
-                seconds[result[2]] = seconds.get(result[2], 0.0) + float(result[1])
-        (self.notes / "seconds.json").write_text(json.dumps(seconds))
+        (notes / SECONDS).write_text(json.dumps(_seconds(done.stdout)))
 
     @cached_property
     def seconds(self) -> dict[str, float]:
         """How long each test takes."""
-        return dict(json.loads((self.notes / "seconds.json").read_text()))
+        notes = (json.loads(path.read_text()) for path in self.notes.rglob(SECONDS))
+        return {test: seconds for each in notes for test, seconds in each.items()}
 
     @cached_property
-    def _data(self) -> Any:
-        data = CoverageData(str(self.notes / "lines"))
-        data.read()
-        return data
+    def _data(self) -> list[Any]:
+        result = [CoverageData(str(path)) for path in self.notes.rglob(LINES)]
+        for data in result:
+            data.read()
+        return result
 
     def tests(self, file: str, lines: range) -> list[str]:
         """Tests that run any of these lines, the quickest first. For lines that run at import
         only, all tests that run anything of the file."""
-        by_line = self._data.contexts_by_lineno(file)
+        by_line: dict[int, set[str]] = {}
+        for data in self._data:
+            for line, contexts in data.contexts_by_lineno(file).items():
+                by_line.setdefault(line, set()).update(contexts)
         result = self._named(by_line, lines)
         if not result and any("" in by_line.get(line, ()) for line in lines):
             result = self._named(by_line, by_line)
         return sorted(result, key=lambda test: (self.seconds[test], test))
 
-    def _named(self, by_line: dict[int, list[str]], lines: Iterable[int]) -> set[str]:
+    def _named(self, by_line: dict[int, set[str]], lines: Iterable[int]) -> set[str]:
         contexts = {each for line in lines for each in by_line.get(line, ()) if each}
         result, shared = set(), set()
         for context in contexts:
@@ -108,3 +117,21 @@ class Covering:
                 shared.add(test.partition("::")[0])
         result |= {test for test in self.seconds if test.partition("::")[0] in shared}
         return result & set(self.seconds)
+
+
+def _parts(tree: Path) -> dict[str, list[str]]:
+    """The files of tests, by the folder that they lie in, both from the tree."""
+    result: dict[str, list[str]] = {}
+    for path in sorted((tree / "tests").rglob("test_*.py")):
+        part = str(path.parent.relative_to(tree))
+        result.setdefault(part, []).append(str(path.relative_to(tree)))
+    return result
+
+
+def _seconds(text: str) -> dict[str, float]:
+    """How long each test took, by what pytest printed."""
+    seconds: dict[str, float] = {}
+    for line in text.splitlines():
+        if result := TIMES.fullmatch(line):
+            seconds[result[2]] = seconds.get(result[2], 0.0) + float(result[1])
+    return seconds

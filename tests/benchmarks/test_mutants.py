@@ -108,9 +108,10 @@ def test_a_planted_fault_is_noticed(planted, tmp_path):
 def test_processes_share_the_mutants(planted, tmp_path, monkeypatch):
     """Each plants in a tree of its own, and is told what was noted before."""
     monkeypatch.setattr(planted, "NOTES", tmp_path)
-    notes = tmp_path / planted.digest(ROOT, planted.tracked())
-    notes.mkdir()
+    notes = tmp_path / planted.digest(ROOT, planted.tracked()) / "tests" / "isa"
+    notes.mkdir(parents=True)
     test = "tests/isa/test_numbers.py"
+    monkeypatch.setattr("covering._parts", lambda tree: {"tests/isa": [test]})
     (notes / "seconds.json").write_text(json.dumps({test: 1.0}))
     lines = CoverageData(str(notes / "lines"))
     lines.set_context(f"{test}|run")
@@ -143,6 +144,10 @@ def test_tests_that_run_a_line(planted, tmp_path):
     assert covering.tests("thing.py", range(7, 8)) == [b, c, a]
     assert covering.tests("thing.py", range(1, 2)) == [b, c, a]
     assert covering.tests("thing.py", range(2, 3)) == []
+    log = tmp_path / "notes" / "tests" / "log"
+    log.unlink()
+    covering.note({}, 1)  # it is known already
+    assert not log.exists()
     elsewhere = planted.Covering(tmp_path / "another", tmp_path / "notes")  # as the next run's tree
     assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a]
 
