@@ -68,7 +68,8 @@ def _place(path: Path, config: Config, options: Run) -> Path | None:
     if not path.is_file():  # what is wrong with it is for the compiler to say
         return None
     named = {f.name for f in fields(options) if (how := spelling(f)) and how.compiles}
-    values = {name: getattr(options, name) for name in (*sorted(named), "device")}
+    named |= {"device", "board"}  # a board's records go before the simulator's
+    values = {name: getattr(options, name) for name in sorted(named)}
     given = options.inputs or {}
     decided = {
         "options": {name: repr(value) for name, value in values.items()},

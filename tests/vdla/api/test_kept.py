@@ -40,6 +40,7 @@ def test_the_second_run_takes_the_same_module(compilations):
 CHANGES = {
     "another config": (load_config("tiny", ["memory.latency=9"]), Run()),
     "another device": (TINY, Run(device="cpu")),
+    "a board's records": (TINY, Run(board="ulx3s")),
     "stricter": (TINY, Run(strict=True)),
     "a place": (TINY, Run(places={"fc": "cpu"})),
     "sizes": (TINY, Run(shapes={"batch": 1})),
