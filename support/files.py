@@ -59,13 +59,13 @@ def cache_folder(*parts: str) -> Path:
 
 def seal(path: Path) -> None:
     """Writes a file's digest beside it."""
-    write_bytes(seal_of(path), _digest_of(path).encode())
+    write_bytes(seal_of(path), digest_of_file(path).encode())
 
 
 def is_sealed(path: Path) -> bool:
     """Whether a file is there and as it was when it was sealed."""
     try:
-        return seal_of(path).read_bytes() == _digest_of(path).encode()
+        return seal_of(path).read_bytes() == digest_of_file(path).encode()
     except OSError:
         return False
 
@@ -75,7 +75,8 @@ def seal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}{SEAL}")
 
 
-def _digest_of(path: Path) -> str:
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, in hex digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -32,7 +32,7 @@ from vdla.options.spelling import spelling
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import Module
 from vdla.runtime.threads import available
-from vdla.support.files import cache_folder, is_sealed, seal, seal_of
+from vdla.support.files import cache_folder, digest_of_file, is_sealed, seal, seal_of
 
 SOURCES = ("vdla", *(f"vdla.{room}" for room in ("boards", "compiler", "isa", "runtime", "sim")))
 NO_SOURCES = (".pyc", ".onnx", ".npz")  # ends of files in these folders that decide no module
@@ -75,7 +75,7 @@ def _place(path: Path, config: Config, options: Run) -> Path | None:
         "options": {name: repr(value) for name, value in values.items()},
         "inputs": {name: list(array.shape) for name, array in given.items()},
         "config": config.to_dict(),
-        "file": _digest_of(path),
+        "file": digest_of_file(path),
         "here": _here(),
     }
     key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
@@ -113,16 +113,9 @@ def _last_used(path: Path) -> float:
 
 
 def _has_files_beside(path: Path) -> bool:
-    """Whether an ONNX file's weights lie in other files."""
-    import onnx
-
-    model = onnx.load(str(path), load_external_data=False)
-    return any(tensor.external_data for tensor in model.graph.initializer)
-
-
-def _digest_of(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Whether an ONNX file may have tensors in other files, wherever it uses them: their names
+    stand beside this word."""
+    return b"location" in path.read_bytes()
 
 
 @cache
