@@ -30,7 +30,7 @@ def build_once(
     """What is ready, or else is made now.
 
     Args:
-        kind: what it is, as "RTL model": the last of its kind says how long this one may take.
+        kind: what it is, as "RTL": the last of its kind says how long this one may take.
         name: which one, as "config tiny".
         lock: a file that stands for it, in a folder that there is; one that can't be written is no
             lock, and each process makes its own.
