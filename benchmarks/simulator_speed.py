@@ -80,7 +80,7 @@ def stored_stream(config: str, folder: Path) -> Path:
 
 
 def tree_of(commit: str, folder: Path) -> Path:
-    """A folder with the package as a commit has it, to be put on Python's path.
+    """A folder with the package as a commit, or git's tree, has it, to be put on Python's path.
 
     Raises:
         SystemExit: there is no such commit.
@@ -97,16 +97,17 @@ def tree_of(commit: str, folder: Path) -> Path:
     return tree
 
 
-def turns(trees: list[Path], arguments: list[str], runs: int) -> list[float]:
-    """The shortest seconds of each tree's simulator, which run one after another, ``runs`` times.
+def turns(trees: list[Path | None], arguments: list[str], runs: int) -> list[float]:
+    """The shortest seconds of each tree's simulator, which run one after another, ``runs`` times;
+    None is the installed package.
 
     Raises:
         RuntimeError: they count different cycles.
     """
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", TURN, *arguments], cwd=tree, text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(tree)},
+            [sys.executable, "-P", "-c", TURN, *arguments], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(tree or "")},
         )
         for tree in trees
     ]  # fmt: skip
@@ -138,16 +139,11 @@ def against(commit: str, configs: list[str], runs: int) -> None:
     table = Table("config", "runs", f"{commit}, s", "today, s", "today's speed")
     with TemporaryDirectory() as name:
         folder = Path(name)
-        then, now = tree_of(commit, folder), folder / "now"
-        (now / "vdla").mkdir(parents=True)
-        for path in (ROOT / "vdla").iterdir():
-            (now / "vdla" / path.name).symlink_to(path)
-        for room in (path.name for path in (then / "vdla").iterdir() if path.is_symlink()):
-            (now / "vdla" / room).symlink_to(ROOT / room)
+        then = tree_of(commit, folder)
         for config in configs:
             path = stored_stream(config, folder)
             for what, numerics in (("timing alone", "0"), ("with numerics", "1")):
-                before, after = turns([then, now], [str(path), config, numerics], runs)
+                before, after = turns([then, None], [str(path), config, numerics], runs)
                 row = f"{before:.4f}", f"{after:.4f}", f"{before / after:.3f}"
                 table.add_row(config, what, *row)
     Console().print(table)

@@ -24,7 +24,8 @@ def test_a_command_that_fails_has_no_time():
 
 
 def test_a_revisions_tree_is_what_is_imported(tmp_path):
-    tree = simulator_speed.tree_of("HEAD", tmp_path)
+    staged = subprocess.run(["git", "write-tree"], capture_output=True, text=True, check=True)
+    tree = simulator_speed.tree_of(staged.stdout.strip(), tmp_path)
     code = "import vdla, vdla.sim, vdla.isa; print(vdla.__file__, vdla.sim.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tree, env={"PYTHONPATH": str(tree)},
