@@ -46,7 +46,7 @@ class Board:
         system = ROOT / "build/arm" / debian
         package = folder / "vdla"
         package.mkdir()
-        for part in ("vdla/__init__.py", "support", "isa", "runtime"):  # all that a board needs
+        for part in ("vdla/__init__.py", "vdla/api", "support", "isa", "runtime"):  # a board's
             (package / Path(part).name).symlink_to(ROOT / part)
         self.process = subprocess.Popen(
             [qemu, "-cpu", processor, "-L", system, next((system / "usr/bin").glob("python3.*")),
