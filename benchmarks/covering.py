@@ -1,4 +1,4 @@
-"""Which tests run a line of the sources, and how long each test takes.
+"""Which tests run a line of some files, and how long each test takes.
 
 All tests but three very slow ones (``LONGER``) run once as they are, under coverage.py with a
 context for each test, and must pass. They run folder by folder, and the notes of each are kept by
@@ -42,11 +42,12 @@ def digest(folder: Path, files: Iterable[str]) -> str:
 
 
 class Covering:
-    """What was noted of the tests of ``tree``, a folder with the sources; it is noted in ``notes``,
-    a folder, where that hasn't been done: in a folder for each of the tests'."""
+    """What was noted of the tests of ``tree``, a folder with the sources, and of the lines of
+    ``files`` in it; it is noted in ``notes``, a folder, where that hasn't been done: in a folder
+    for each of the tests'. Lines of other files aren't followed, which takes less time."""
 
-    def __init__(self, tree: Path, notes: Path) -> None:
-        self.tree, self.notes = tree.resolve(), notes
+    def __init__(self, tree: Path, files: Iterable[str], notes: Path) -> None:
+        self.tree, self.files, self.notes = tree.resolve(), sorted(files), notes
 
     def note(self, environment: dict[str, str], workers: int) -> None:
         """Runs all tests. RuntimeError: one of them failed."""
@@ -63,8 +64,9 @@ class Covering:
         """Runs the tests of some files."""
         notes.mkdir(parents=True, exist_ok=True)
         settings = notes / "coverage.ini"
+        followed = "\n    ".join(["", *(str(self.tree / file) for file in self.files)])
         settings.write_text(
-            f"[run]\ndata_file = {notes / LINES}\nsource = .\nrelative_files = true\n"
+            f"[run]\ndata_file = {notes / LINES}\nrelative_files = true\ninclude ={followed}\n"
         )  # the next tree has another name
         command = [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(workers), "--durations=0",
                    "--durations-min=0", "-vv", "--cov", f"--cov-config={settings}",

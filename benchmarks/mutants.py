@@ -11,7 +11,7 @@ printed with its place.
 Which tests: first all run once as they are, must pass, and are timed, and coverage.py notes which
 lines each of them runs. A mutant is given the tests that run its lines, the quickest first. Loops
 that run as machine code and models that Verilator builds run no lines of Python: ``STAGES`` names
-tests for those. What was noted is kept in ``build/mutants`` for the next run of the same sources.
+tests for those. What was noted is kept in ``build/mutants`` for the next run of the same draw.
 
 Mutants that change nothing anybody could see count neither as killed nor as surviving; ``share`` is
 of the others. They are those of ``hw/`` from which the same Verilog comes, and those that
@@ -314,9 +314,7 @@ class Tree:
         """What tests run in, with a mutant of ``file``."""
         result = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         result["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
-        if file.startswith(
-            ("isa/", "sim/", "hw/")
-        ):  # what is compiled of it is of no use to others
+        if file.startswith(("isa/", "sim/", "hw/")):  # nobody else can use what is compiled of it
             result["VDLA_CACHE"] = str(self.scratch)
         return result
 
@@ -364,9 +362,10 @@ class Trial:
 
 
 def run(
-    chosen: list[Mutant], pool: JobPool, workers: int, limit: int
+    chosen: list[Mutant], files: set[str], pool: JobPool, workers: int, limit: int
 ) -> Iterator[tuple[Mutant, str | None]]:
-    """Tries mutants in a pool of so many processes; what noticed each, as they come.
+    """Tries mutants in a pool of so many processes; what noticed each, as they come. Lines of
+    ``files`` are followed when all tests run as they are.
 
     Raises:
         RuntimeError: a process ended, or a test fails where nothing is planted.
@@ -374,7 +373,8 @@ def run(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         tree = Tree(folder / "unchanged")
-        covering = Covering(tree.folder, NOTES / digest(ROOT, tracked()))
+        sources = digest(ROOT, tracked())
+        covering = Covering(tree.folder, files, NOTES / sources / digest(ROOT, sorted(files)))
         covering.note(tree.environment(), workers)
         _check_stages(chosen, tree, limit)
         unchanged = tree.verilog() if any(m.file.startswith("hw/") for m in chosen) else ""
@@ -422,12 +422,13 @@ def main() -> None:
     chosen = [m for pool in every for m in pool]
     if not arguments.all:
         chosen = draw(arguments.seed, arguments.count, every)
+    files = {mutant.file for mutant in chosen}
     chosen = chosen[arguments.first :]
     known, killed = equivalents(), 0
     survivors: list[Mutant] = []
     tried = [mutant for mutant in chosen if mutant.key not in known]
     with ProcessPool(arguments.workers) as pool:
-        for mutant, noticed in run(tried, pool, arguments.workers, arguments.limit):
+        for mutant, noticed in run(tried, files, pool, arguments.workers, arguments.limit):
             killed += _tell(mutant, noticed, survivors)
     survivors.sort(key=lambda mutant: (mutant.file, mutant.start))
     share = killed / max(killed + len(survivors), 1)

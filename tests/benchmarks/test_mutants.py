@@ -108,18 +108,20 @@ def test_a_planted_fault_is_noticed(planted, tmp_path):
 def test_processes_share_the_mutants(planted, tmp_path, monkeypatch):
     """Each plants in a tree of its own, and is told what was noted before."""
     monkeypatch.setattr(planted, "NOTES", tmp_path)
-    notes = tmp_path / planted.digest(ROOT, planted.tracked()) / "tests" / "isa"
+    file = "isa/numbers.py"
+    sources, followed = (planted.digest(ROOT, files) for files in (planted.tracked(), [file]))
+    notes = tmp_path / sources / followed / "tests" / "isa"
     notes.mkdir(parents=True)
     test = "tests/isa/test_numbers.py"
     monkeypatch.setattr("covering._parts", lambda tree: {"tests/isa": [test]})
     (notes / "seconds.json").write_text(json.dumps({test: 1.0}))
     lines = CoverageData(str(notes / "lines"))
     lines.set_context(f"{test}|run")
-    lines.add_lines({"isa/numbers.py": range(1, 200)})
+    lines.add_lines({file: range(1, 200)})
     lines.write()
-    chosen = planted.mutants("isa/numbers.py")[:6]
+    chosen = planted.mutants(file)[:6]
     with ProcessPool(2) as pool:
-        results = dict(planted.run(chosen, pool, 2, 240))
+        results = dict(planted.run(chosen, {file}, pool, 2, 240))
     assert set(results) == set(chosen)
     assert any(noticed and test in noticed for noticed in results.values())
 
@@ -137,7 +139,7 @@ def test_tests_that_run_a_line(planted, tmp_path):
         "def test_b(two): assert two == thing.quick() + 1\n"
         "def test_c(): assert (time.sleep(0.05), thing.quick())[1] == 1\n"
     )
-    covering = planted.Covering(tmp_path, tmp_path / "notes")
+    covering = planted.Covering(tmp_path, ["thing.py"], tmp_path / "notes")
     covering.note({**os.environ, "PYTHONPATH": str(tmp_path)}, 1)
     a, b, c = (f"tests/test_thing.py::test_{name}" for name in "abc")
     assert covering.tests("thing.py", range(4, 5)) == [b, c]
@@ -148,7 +150,8 @@ def test_tests_that_run_a_line(planted, tmp_path):
     log.unlink()
     covering.note({}, 1)  # it is known already
     assert not log.exists()
-    elsewhere = planted.Covering(tmp_path / "another", tmp_path / "notes")  # as the next run's tree
+    next_tree = tmp_path / "another"
+    elsewhere = planted.Covering(next_tree, ["thing.py"], tmp_path / "notes")
     assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a]
 
 
@@ -156,7 +159,7 @@ def test_tests_that_run_a_line(planted, tmp_path):
 def test_tests_that_fail_as_they_are(planted, tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text("def test_it(): assert False\n")
-    covering = planted.Covering(tmp_path, tmp_path / "notes")
+    covering = planted.Covering(tmp_path, ["thing.py"], tmp_path / "notes")
     with pytest.raises(RuntimeError, match=r"expected that all tests pass.*test_it.py::test_it"):
         covering.note(dict(os.environ), 1)
 
