@@ -38,6 +38,7 @@ setup(
             "*.h",
             "*.ll",
             "*.ll.xz",
+            "*.o.xz",
             "index.json",
             "py.typed",
         ],

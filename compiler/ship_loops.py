@@ -1,20 +1,23 @@
-"""Makes LLVM's text of loops, which ships in ``sim/compiled/shipped``.
+"""Makes LLVM's text of loops and its machine code, which ship in ``sim/compiled/shipped``.
 
     python -m vdla.compiler.ship_loops
 
 numba makes each text for x86-64-v3: LLVM makes the most of vectors of that length on other
 processors, too. A text whose sources say the same as before, but for comments and docstrings, stays
-as it is and is listed with their new digest.
+as it is and is listed with their new digest. Run it on Linux and x86-64, as machine code is made
+for what it runs on.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import lzma
 import os
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 
+import llvmlite.binding as llvm
 import numpy as np
 
 from vdla.compiler.targets.accelerator.codegen.accesses import Accesses
@@ -32,7 +35,8 @@ from vdla.sim.stream import Stream
 from vdla.support.files import write_bytes
 
 COMMAND = "python -m vdla.compiler.ship_loops"
-LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+VERSION = ".".join(map(str, llvm.llvm_version_info))
+LEVEL = {"NUMBA_CPU_NAME": shipped.PROCESSOR, "NUMBA_CPU_FEATURES": ""}
 CONFIGS = ("tiny", "paper-ring", "ulx3s")  # one without options, with a vector engine, with banks
 
 
@@ -86,14 +90,32 @@ def ship() -> None:
     used = {(loop.name, kinds) for loop in LOOPS for kinds in loop.code}
     entries = [entry for entry in kept if (entry.loop, entry.kinds) in used]
     for loop, kinds, packed in native.made:
-        name = f"{loop.removeprefix('vdla.')}-{sha256(kinds.encode()).hexdigest()[:6]}.ll.xz"
-        write_bytes(shipped.FOLDER / name, packed)
-        entries.append(shipped.Entry(loop, kinds, digests[loop], meanings[loop], name))
-        print(f"{name}: {len(packed):,} bytes")
-    _write_index(sorted(entries))
+        name = f"{loop.removeprefix('vdla.')}-{sha256(kinds.encode()).hexdigest()[:6]}"
+        entry = shipped.Entry(loop, kinds, digests[loop], meanings[loop], name, VERSION)
+        write_bytes(entry.text, packed)
+        entry.code.unlink(missing_ok=True)
+        entries.append(entry)
+        print(f"{entry.text.name}: {len(packed):,} bytes")
+    entries = [_with_code(entry) for entry in sorted(entries)]
+    _write_index(entries)
     for path in shipped.FOLDER.glob("*.xz"):
-        if path.name not in {entry.file for entry in entries}:
+        if path not in {path for entry in entries for path in (entry.text, entry.code)}:
             path.unlink()
+
+
+def _with_code(entry: shipped.Entry) -> shipped.Entry:
+    """An entry whose machine code is there."""
+    if entry.code.exists():
+        return entry
+    write_bytes(entry.code, lzma.compress(code_of(entry), preset=9))
+    print(f"{entry.code.name}: {entry.code.stat().st_size:,} bytes")
+    return entry._replace(llvm=VERSION)
+
+
+def code_of(entry: shipped.Entry) -> bytes:
+    """The machine code of an entry's text, by this version of LLVM."""
+    text = lzma.decompress(entry.text.read_bytes()).decode()
+    return native.compiled_text(text, shipped.PROCESSOR, "")
 
 
 def _write_index(entries: list[shipped.Entry]) -> None:

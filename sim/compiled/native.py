@@ -1,4 +1,5 @@
-"""A loop's machine code: LLVM's text, that ships or that numba makes, compiled for this processor.
+"""A loop's machine code: what ships, or else LLVM's text, that ships or that numba makes, compiled
+for this processor.
 
 The text defines ``i64 @loop(ptr words)``. Text that numba made and machine code are kept in the
 cache, each under a digest of all that it depends on, and with a seal: what is damaged is made
@@ -10,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import lzma
 import platform
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -46,7 +46,7 @@ class Code:
 
     def __init__(self, code: bytes, gives_number: bool) -> None:
         self.gives_number = gives_number
-        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(*_processor()))
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
         address = self.engine.get_function_address("loop")
@@ -60,15 +60,23 @@ class Code:
 
 def code_of(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> Code:
     """The machine code of a loop for arguments of these kinds."""
-    packed = shipped.packed_text(loop.name, kinds, sources_of(loop)) if _is_usual() else None
-    packed = packed or _made(loop, kinds, arguments)
+    entry = shipped.entry_of(loop.name, kinds, sources_of(loop))
+    code = shipped.machine_code(entry) if entry else None
+    if code is None:
+        packed = entry.text.read_bytes() if entry else _made(loop, kinds, arguments)
+        code = _kept(loop, packed)
+    return Code(code, loop.function.__annotations__.get("return") not in (None, "None"))
+
+
+def _kept(loop: Source, packed: bytes) -> bytes:
+    """The object file of a compressed text for this processor, from the cache or compiled now."""
     key = repr((packed, llvm.llvm_version_info, _processor()))
     path = _folder() / f"{loop.name}-{_short(key)}.o"
     code = _read(path)
     if code is None:
-        code = _compiled(lzma.decompress(packed).decode())
+        code = compiled_text(lzma.decompress(packed).decode(), *_processor())
         _write(path, code)
-    return Code(code, loop.function.__annotations__.get("return") not in (None, "None"))
+    return code
 
 
 @cache
@@ -87,11 +95,6 @@ def own_file(loop: Source) -> Path | None:
     path = Path(loop.function.__code__.co_filename)
     within = any(path.is_relative_to(room) for room in ROOMS)
     return None if within or not path.exists() else path
-
-
-def _is_usual() -> bool:
-    """Whether this machine lays out records and words as the text that ships has them."""
-    return sys.byteorder == "little" and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
 def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
@@ -114,21 +117,20 @@ def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
     return build_once("machine code", f"the {loop.title}", lock, partial(_read, path), make)
 
 
-def _compiled(text: str) -> bytes:
-    """An object file of this processor."""
-    machine = _machine()
+def compiled_text(text: str, processor: str, features: str) -> bytes:
+    """The object file of a text, for a processor of this machine's kind as LLVM names it."""
+    machine = _machine(processor, features)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
     code: bytes = machine.emit_object(module)
     return code
 
 
-def _machine() -> Any:
+def _machine(processor: str, features: str) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    cpu, features = _processor()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="jitdefault"
+        cpu=processor, features=features, opt=3, reloc="pic", codemodel="jitdefault"
     )
 
 

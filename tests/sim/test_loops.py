@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import lzma
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -47,16 +48,32 @@ def run(code, **environment):
 # What ships -------------------------------------------------------------------------------------
 
 
-def test_a_first_run_compiles_nothing_with_numba(tmp_path):
+ELSEWHERE = """
+from vdla.sim.compiled import shipped
+shipped.FEATURES = ("what no processor has",)
+"""
+
+
+def test_a_first_run_compiles_nothing(tmp_path):
     """Options have no loops of their own to wait for."""
     assert run(USE, VDLA_CACHE=str(tmp_path)) == ("False\n", "")
-    assert run(USE, VDLA_CACHE=str(tmp_path)) == ("False\n", "")
+    assert not list(tmp_path.rglob("*.o"))
+
+
+def test_another_processor_compiles_the_text_once(tmp_path):
+    """And says nothing: that takes two seconds."""
+    for _ in range(2):
+        assert run(ELSEWHERE + USE, VDLA_CACHE=str(tmp_path)) == ("False\n", "")
+        (loop,) = tmp_path.rglob("vdla.sim.semantics._run-*.o")
+        made = loop.stat().st_mtime_ns
+    assert loop.stat().st_mtime_ns == made
 
 
 def test_a_cache_is_not_needed(tmp_path):
     """A home that can't be written, as in a container."""
     (tmp_path / "file").write_text("")
-    assert run(USE, VDLA_CACHE=str(tmp_path / "file" / "cache")) == ("False\n", "")
+    cache = str(tmp_path / "file" / "cache")
+    assert run(USE, VDLA_CACHE=cache) == run(ELSEWHERE + USE, VDLA_CACHE=cache) == ("False\n", "")
 
 
 def test_without_numba_loops_run_as_python():
@@ -71,8 +88,19 @@ def test_what_ships_is_made_of_these_sources():
     for each in entries:
         stale = each.sources != native.sources_of(by_name[each.loop])
         assert not stale, f"{each.loop}: its sources have changed; run {ship_loops.COMMAND}"
-    files = {path.name for path in shipped.FOLDER.glob("*.xz")}
-    assert files == {each.file for each in shipped.entries()}
+    files = {path for each in shipped.entries() for path in (each.text, each.code)}
+    assert files == {*shipped.FOLDER.glob("*.xz")}
+
+
+def test_machine_code_that_ships_is_made_of_the_text():
+    """By the version of LLVM that the index names; another one makes other code."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        pytest.skip(f"machine code for {sys.platform} on {platform.machine()} doesn't ship")
+    smallest = sorted(shipped.entries(), key=lambda each: each.code.stat().st_size)[:4]
+    if (found := {each.llvm for each in smallest}) != {ship_loops.VERSION}:
+        pytest.skip(f"it was made by LLVM {found}, and this is {ship_loops.VERSION}")
+    for each in smallest:
+        assert lzma.decompress(each.code.read_bytes()) == ship_loops.code_of(each), each.file
 
 
 def test_comments_and_docstrings_mean_nothing(tmp_path, monkeypatch):
