@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Protocol
 
 from vdla.runtime.pool.numbers import ALIGNMENT_BYTES, CLOSED, OPEN, OVER, POOL_BYTES
@@ -105,8 +106,13 @@ def current_cpu() -> int | None:
     """Number of the processor that the caller runs on; None where threads can't be pinned."""
     if not hasattr(os, "sched_setaffinity"):
         return None
-    cpu: int = ctypes.CDLL(None).sched_getcpu()
+    cpu: int = _system().sched_getcpu()
     return cpu if cpu >= 0 else None
+
+
+@cache
+def _system() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def available() -> int:

@@ -87,7 +87,7 @@ def _kept(place: Path) -> Module | None:
     if not is_sealed(place):
         return None
     try:
-        result = Module.load(place)
+        result = Module.load(place, sealed=True)
     except ModuleError:
         return None
     with suppress(OSError):

@@ -107,7 +107,7 @@ def test_a_damaged_module_is_compiled_again(compilations, damage):
 def test_a_module_of_another_format_is_compiled_again(compilations, monkeypatch):
     kept.compiled("digits", TINY, Run())
 
-    def refuse(path):
+    def refuse(path, sealed):
         raise ModuleError(f"{path}: expected another version")
 
     monkeypatch.setattr(kept.Module, "load", refuse)
