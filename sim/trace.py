@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from vdla.sim.machine import Run
 from vdla.support.files import write_bytes
 
 Event = dict[str, Any]
+Track = dict[str, int]  # pid and tid: an engine's process, and a lane of it
 
 LAYERS = "layers"
 TIME_UNIT = "ts and dur count clock cycles: what the viewer shows as 1 us is 1 cycle"
@@ -64,10 +66,10 @@ def records(run: Run) -> list[Record]:
     """The instructions of a run in program order, each with the stall before it."""
     ready, ring = _ready(run), ring_of(run.config)
     idle_from = dict.fromkeys(ring.engines, 0)
+    times = zip(run.instructions, run.start.tolist(), run.finish.tolist(), strict=True)
     result = []
-    for index, each in enumerate(run.instructions):
+    for index, (each, start, finish) in enumerate(times):
         engine = ring.engine_of(each)
-        start, finish = int(run.start[index]), int(run.finish[index])
         stalled = max(start - idle_from[engine], 0)
         stall, waited_for = "", None
         if each.mnemonic == "FINISH":
@@ -84,12 +86,12 @@ def trace_events(
     run: Run, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The timeline as a JSON object; ``layers`` and ``stages`` have a name per instruction."""
-    spans = [(int(a), int(b) + 1) for a, b in zip(run.start, run.finish, strict=True)]
-    lane = _lanes_per_engine(run, spans)
-    slices = [_slice(run, record, lane, layers, stages) for record in records(run)]
+    spans = [(a, b + 1) for a, b in zip(run.start.tolist(), run.finish.tolist(), strict=True)]
+    tracks = _tracks(run, spans)
+    slices = [_slice(run, record, tracks, layers, stages) for record in records(run)]
     passed = tokens(ring_of(run.config), run.instructions)
     arrows = chain.from_iterable(
-        _arrow(run, token, number, lane) for number, token in enumerate(passed, 1)
+        _arrow(token, number, spans, tracks) for number, token in enumerate(passed, 1)
     )
     timed = [*slices, *arrows, *_layer_slices(run, layers, spans)]
     timed.sort(key=lambda event: event["ts"])
@@ -128,8 +130,9 @@ def _queues(ring: Ring, instructions: Sequence[Instruction]) -> list[list[Token]
             own[ring.engine_of(each)].append((index, each))
     result = []
     for queue in ring.token_queues:
-        givers = [index for index, each in own[queue.giver] if getattr(each, queue.push)]
-        takers = [index for index, each in own[queue.taker] if getattr(each, queue.pop)]
+        pushes, pops = attrgetter(queue.push), attrgetter(queue.pop)
+        givers = [index for index, each in own[queue.giver] if pushes(each)]
+        takers = [index for index, each in own[queue.taker] if pops(each)]
         result.append([Token(queue, g, t) for g, t in zip(givers, takers, strict=False)])
     return result
 
@@ -137,8 +140,9 @@ def _queues(ring: Ring, instructions: Sequence[Instruction]) -> list[list[Token]
 def _ready(run: Run) -> dict[int, tuple[int, int]]:
     """Per instruction the cycle its last token or slot was there in, and who gave it."""
     queues = _queues(ring_of(run.config), run.instructions)
-    given = [(t.taker, int(run.finish[t.giver]) + 1, t.giver) for t in chain(*queues)]
-    given += [(g, int(run.start[t]) + 1, t) for g, t in _slots(run, queues)]
+    start, finish = run.start.tolist(), run.finish.tolist()
+    given = [(t.taker, finish[t.giver] + 1, t.giver) for t in chain(*queues)]
+    given += [(g, start[t] + 1, t) for g, t in _slots(run, queues)]
     ready: dict[int, tuple[int, int]] = {}
     for index, cycle, other in given:
         ready[index] = max(ready.get(index, (-1, -1)), (cycle, other))
@@ -166,17 +170,19 @@ def _lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
     return lanes
 
 
-def _lanes_per_engine(run: Run, spans: Sequence[tuple[int, int]]) -> list[int]:
-    lanes, ring = [0] * len(spans), ring_of(run.config)
+def _tracks(run: Run, spans: Sequence[tuple[int, int]]) -> list[Track]:
+    """Where each instruction's bar lies."""
+    ring, result = ring_of(run.config), [{"pid": 0, "tid": 0}] * len(spans)
+    engine_of = [ring.engine_of(each) for each in run.instructions]
     for engine in ring.engines:
-        mine = [i for i, each in enumerate(run.instructions) if ring.engine_of(each) == engine]
+        mine = [index for index, each in enumerate(engine_of) if each == engine]
         for index, lane in zip(mine, _lanes([spans[i] for i in mine]), strict=True):
-            lanes[index] = lane
-    return lanes
+            result[index] = {"pid": _process(run.config, engine), "tid": lane + 1}
+    return result
 
 
 def _slice(
-    run: Run, record: Record, lane: Sequence[int], layers: Sequence[str], stages: Sequence[str]
+    run: Run, record: Record, tracks: Sequence[Track], layers: Sequence[str], stages: Sequence[str]
 ) -> Event:
     """The bar of one instruction."""
     index, each = record.index, run.instructions[record.index]
@@ -195,8 +201,7 @@ def _slice(
         "ph": "X",
         "ts": record.start,
         "dur": record.finish + 1 - record.start,
-        "pid": _process(run.config, record.engine),
-        "tid": lane[index] + 1,
+        **tracks[index],
         "args": details,
     }
 
@@ -207,19 +212,16 @@ def _title(instruction: Instruction) -> str:
     return instruction.mnemonic
 
 
-def _arrow(run: Run, token: Token, number: int, lane: Sequence[int]) -> tuple[Event, Event]:
-    """Both ends of one token's arrow."""
+def _arrow(
+    token: Token, number: int, spans: Sequence[tuple[int, int]], tracks: Sequence[Track]
+) -> tuple[Event, Event]:
+    """Both ends of one token's arrow, which ends at the bar around it, not at the next one."""
     common = {"name": "token", "cat": "token", "id": number}
-    ends, ring = [], ring_of(run.config)
-    for phase, index, ts in (
-        ("s", token.giver, int(run.finish[token.giver])),
-        ("f", token.taker, int(run.start[token.taker])),
-    ):
-        engine = ring.engine_of(run.instructions[index])
-        place = {"pid": _process(run.config, engine), "tid": lane[index] + 1}
-        ends.append({**common, "ph": phase, "ts": ts, **place})
-    ends[1]["bp"] = "e"  # the arrow ends at the bar around it, not at the next one
-    return ends[0], ends[1]
+    start, end = spans[token.giver][1] - 1, spans[token.taker][0]
+    return (
+        {**common, "ph": "s", "ts": start, **tracks[token.giver]},
+        {**common, "ph": "f", "ts": end, **tracks[token.taker], "bp": "e"},
+    )
 
 
 def _process(config: Config, engine: Engine) -> int:
