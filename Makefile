@@ -13,12 +13,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
 
 demo: .venv/ready
-	$(BIN)/vdla compare resnet18-convs -c paper --out out
-	$(BIN)/vdla compare resnet18 -c paper --out out --report out/resnet18-paper.html
+	$(BIN)/vdla compare resnet18-convs -c paper --out out --report out/resnet18-convs-paper.html
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
 	@echo
 	@echo "Look at:"
-	@echo "  out/resnet18-paper.html          in a browser: where every cycle went, layer by layer"
+	@echo "  out/resnet18-convs-paper.html    in a browser: where every cycle went, layer by layer"
 	@echo "  out/resnet18-paper.trace.json    at https://ui.perfetto.dev: the whole network's timeline"
 	@echo "Try next, after: . .venv/bin/activate"
 	@echo "  vdla compare resnet18 -c paper --set memory.latency=256           a slower memory"

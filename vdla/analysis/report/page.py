@@ -44,8 +44,8 @@ def report_page(
 
     Args:
         model: how the page names the model.
-        found: at least one layer, measured.
-        traced: the layer of ``found`` whose timelines the page holds.
+        comparison: at least one layer, measured.
+        traced: the layer of ``comparison`` whose timelines the page holds.
         sweep: adds the curve over memory latency.
         same: adds each layer's one schedule with its means of hiding apart.
     """
