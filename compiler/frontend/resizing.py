@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from vdla.compiler.frontend.errors import first_line
 from vdla.compiler.frontend.node import OnnxNode
@@ -126,6 +125,8 @@ def axis_weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
 
 def _smoothed(view: OnnxNode, axis: Axis) -> Array:
     """What ONNX's own implementation makes of a unit matrix."""
+    from onnx.reference import ReferenceEvaluator
+
     attributes = {
         a.name: helper.get_attribute_value(a)
         for a in view.proto.attribute
