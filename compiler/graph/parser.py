@@ -23,7 +23,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -306,7 +306,7 @@ class _Draft:
 
     def __init__(self, cls: type[Node], name: str, output: str) -> None:
         self.cls, self.op = cls, cls.__name__
-        hints = get_type_hints(cls)
+        hints = _hints(cls)
         self.operands = {key: hints[key] for key in cls.OPERANDS}
         self.fields: dict[str, Any] = {"name": name, "output": output}
         self.open = {
@@ -340,7 +340,12 @@ class _Draft:
         return self.cls(**self.fields, **more)
 
 
-@lru_cache
+@cache
+def _hints(cls: type[Node]) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+@cache
 def operators() -> dict[str, type[Node]]:
     """Every operator of the graph IR, by the name of its class."""
     return dict(sorted(BY_OP.items()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from combinations import crossed
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla.analysis.ort import ort_run
@@ -73,10 +74,10 @@ def random_input():
     return np.random.default_rng(4).standard_normal((STEPS, BATCH, SIZE)).astype(F)
 
 
-@pytest.mark.parametrize("way", SIDES)
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("columns", [False, True])
-@pytest.mark.parametrize("given", ["", "b", "bhcp"])
+@pytest.mark.parametrize(
+    ("way", "dtype", "columns", "given"),
+    crossed([*SIDES], ["int8", "uint8"], [False, True], ["", "b", "bhcp"]),
+)
 def test_as_onnxruntime_has_it(way, dtype, columns, given):
     check(model(way, dtype, columns, given), random_input())
 
