@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -218,7 +219,7 @@ def _optimized(
         CodegenError: a process ended early.
     """
     settings = _settings(processor)
-    pool = optimized(builtins_ir(processor), settings, machine)
+    pool = llvm.parse_bitcode(_builtins(processor))
     first, second = next(texts), next(texts, None)
     if second is None or available() == 1:
         rest = [text for text in (second, *texts) if text is not None]
@@ -230,6 +231,14 @@ def _optimized(
             return linked([*workers.modules(), pool])
         except RuntimeError as error:
             raise CodegenError(f"LLVM: expected a process to optimize, found {error}") from error
+
+
+@cache
+def _builtins(processor: Processor) -> bytes:
+    """What every object brings along, optimized, as LLVM's bit code."""
+    machine = _target_machine(processor)
+    module = optimized(builtins_ir(processor), _settings(processor), machine)
+    return module.as_bitcode()  # type: ignore[no-any-return]
 
 
 # --- functions ----------------------------------------------------------------------------------
