@@ -53,7 +53,7 @@ def configs(draw):
     return replace(config, **buffers) if draw(st.booleans()) else config
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(configs(), st.fixed_dictionaries({n: st.floats(0.1, 6) for n in BOARD.available}))
 def test_what_is_suggested_is_legal_and_smaller_and_fits(config, share):
     used = {name: share[name] * most for name, most in BOARD.available.items()}

@@ -128,6 +128,7 @@ def test_digits_accuracy():
     assert abs(accuracy - np.mean(theirs == labels)) <= 0.003
 
 
+@pytest.mark.long
 def test_scenes_accuracy():
     """A trained U-Net of SiLUs keeps its accuracy in int8, of all pixels and of digits alone."""
     pictures, labels = scenes_test()
@@ -318,6 +319,7 @@ def test_small_language_model(tmp_path):
 # --- a vision transformer ------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_patches_keep_their_accuracy():
     """In int8 as in floats, by half a point; the simulator gives what the graph means."""
     images, labels = digits_test()

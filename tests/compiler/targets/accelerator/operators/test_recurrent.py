@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from combinations import crossed
 
 from vdla import api
 from vdla.compiler.build import Options, compile_graph
@@ -65,10 +66,9 @@ def check(node, inputs, constants, kind, config):
     return wanted
 
 
-@pytest.mark.parametrize("vectors", [1, 3])
-@pytest.mark.parametrize("name", CELLS)
-def test_cells(name, vectors, config):
-    node, counts = CELLS[name]
+@pytest.mark.parametrize(("name", "vectors", "on"), crossed([*CELLS], [1, 3], [*CONFIGS]))
+def test_cells(name, vectors, on):
+    config, (node, counts) = load_config(on, CONFIGS[on]), CELLS[name]
     rng, hidden = np.random.default_rng(4), 19
     inputs = {
         key: rng.integers(LOW, HIGH + 1, (vectors * count, hidden), np.int32)
