@@ -61,6 +61,7 @@ def test_four_boards_find_what_the_simulator_finds(vdla, tmp_path, simulated):
     assert {row["layers"][0]: row["best_cycles"] for row in done.json["layers"]} == best
 
 
+@pytest.mark.long
 def test_the_rtl_of_boards_finds_what_the_simulator_finds(vdla, tmp_path):
     """Behind the model of a Zynq's memory port."""
     log, simulated = tmp_path / "log", tmp_path / "simulated"
