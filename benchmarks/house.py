@@ -30,8 +30,9 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 
@@ -56,11 +57,21 @@ def product_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's syntax tree."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file's syntax tree."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def functions(path: Path) -> Iterator[Function]:
     """Every function of a file, methods and inner ones too."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, Function):
-            yield node
+    return (node for node in nodes_of(path) if isinstance(node, Function))
 
 
 def parameters(function: Function) -> int:
@@ -77,8 +88,8 @@ def is_compiled(function: Function) -> bool:
 
 def longest_class(files: list[Path], room: str) -> int:
     """Lines of a room's longest class."""
-    trees = (ast.parse(path.read_text()) for path in files if room_of(path) == room)
-    classes = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    nodes = chain.from_iterable(nodes_of(path) for path in files if room_of(path) == room)
+    classes = (node for node in nodes if isinstance(node, ast.ClassDef))
     return max((n.end_lineno or 0) - n.lineno + 1 for n in classes)
 
 
@@ -137,7 +148,7 @@ def top_room(path: Path) -> str:
 
 def imported(path: Path) -> Iterator[str]:
     """What a file imports of ``vdla``, as ``vdla.isa.config.Config``."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{each.name}" for each in node.names]
         else:
@@ -150,14 +161,13 @@ def imported(path: Path) -> Iterator[str]:
 
 def any_uses(files: list[Path]) -> dict[str, int]:
     """How often the compiler, its search and ``vdla/`` say ``Any`` or a name that stands for it."""
-    names = [path for path in files if room_of(path) in ("compiler", "vdla")]
-    trees = {relative(path): ast.parse(path.read_text()) for path in names}
-    aliases = {path: own_aliases(tree) for path, tree in trees.items()}
+    paths = {relative(path): path for path in files if room_of(path) in ("compiler", "vdla")}
+    aliases = {name: own_aliases(tree_of(path)) for name, path in paths.items()}
     result = {"compiler": 0, "search": 0, "vdla": 0}
-    for path, tree in trees.items():
-        known = {"Any"} | aliases[path] | imported_aliases(tree, aliases)
-        part = "search" if path.startswith(SEARCH) else path.split("/")[0]
-        result[part] += sum(is_use(node, known) for node in open_parts(tree))
+    for name, path in paths.items():
+        known = {"Any"} | aliases[name] | imported_aliases(nodes_of(path), aliases)
+        part = "search" if name.startswith(SEARCH) else name.split("/")[0]
+        result[part] += sum(is_use(node, known) for node in open_parts(tree_of(path)))
     return result
 
 
@@ -172,10 +182,10 @@ def own_aliases(tree: ast.Module) -> set[str]:
     return known - {"Any"}
 
 
-def imported_aliases(tree: ast.Module, aliases: dict[str, set[str]]) -> set[str]:
+def imported_aliases(nodes: Iterable[ast.AST], aliases: dict[str, set[str]]) -> set[str]:
     """The names by which a file imports other files' aliases."""
     result = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             path = node.module.removeprefix("vdla.").replace(".", "/")
             homes = (f"{path}.py", f"{path}/__init__.py", f"vdla/{path}.py")
@@ -204,7 +214,7 @@ def is_use(node: ast.AST, known: set[str]) -> bool:
 @cache
 def code_names(path: Path) -> set[str]:
     """The names in a file's code: classes that it defines, and what it reads."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    nodes = nodes_of(path)
     used = {n.id for n in nodes if isinstance(n, ast.Name)}
     used |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
     return used | {n.name for n in nodes if isinstance(n, ast.ClassDef)}
