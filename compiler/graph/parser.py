@@ -306,7 +306,7 @@ class _Draft:
 
     def __init__(self, cls: type[Node], name: str, output: str) -> None:
         self.cls, self.op = cls, cls.__name__
-        hints = _hints(cls)
+        hints = _hints(self.op)
         self.operands = {key: hints[key] for key in cls.OPERANDS}
         self.fields: dict[str, Any] = {"name": name, "output": output}
         self.open = {
@@ -341,8 +341,9 @@ class _Draft:
 
 
 @cache
-def _hints(cls: type[Node]) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _hints(op: str) -> dict[str, Any]:
+    """The types of an operator's fields, by their names."""
+    return get_type_hints(operators()[op])
 
 
 @cache
