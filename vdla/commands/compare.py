@@ -38,7 +38,7 @@ def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> 
     options = replace(options, config=config, board=None, settings=())
     check_output_folder(output.out)
     if output.report is not None:
-        check_folder(output.report, model, config_name, options.records)
+        check_folder(output.report, model, config_name, options.records, made=output.out)
     result, sweep = _measure(model, options)
     if not result.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in result.host.items())

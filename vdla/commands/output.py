@@ -113,15 +113,16 @@ def write_bytes(path: Path, data: bytes, *sources: object) -> None:
     files.write_bytes(path, data)
 
 
-def check_folder(path: Path, *sources: object) -> None:
+def check_folder(path: Path, *sources: object, made: Path | None = None) -> None:
     """Raises UsageError unless a file can be made at ``path``: known before hours of work.
 
     Args:
         path: the file to write.
         sources: what the command reads; those that are names of files must not be ``path``, by
             whatever link.
+        made: a folder that the command will make.
     """
-    if not path.parent.is_dir():
+    if not path.parent.is_dir() and (made is None or path.parent.resolve() != made.resolve()):
         raise UsageError(f"{path}: expected the folder {path.parent} to exist, found none")
     if path.is_dir():
         raise UsageError(f"{path}: expected a file to write, found a folder")
