@@ -12,9 +12,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
 
+# Two commands side by side; what the second one prints comes behind the first.
 demo: .venv/ready
-	$(BIN)/vdla compare resnet18-convs -c paper --out out --report out/resnet18-convs-paper.html
-	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
+	@mkdir -p out
+	$(BIN)/vdla run resnet18 -c paper --trace out/resnet18-paper.trace.json > out/resnet18-paper.txt 2>&1 & \
+	$(BIN)/vdla compare resnet18-convs -c paper --out out --report out/resnet18-convs-paper.html && wait $$!; \
+	status=$$?; cat out/resnet18-paper.txt; exit $$status
 	@echo
 	@echo "Look at:"
 	@echo "  out/resnet18-convs-paper.html    in a browser: where every cycle went, layer by layer"
