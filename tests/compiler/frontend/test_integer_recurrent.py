@@ -141,14 +141,21 @@ def from_constants(op, steps):
     return network
 
 
-def from_inputs(op, steps):
+def from_inputs(op, steps, ways=1, **attributes):
     """States that go in and come out."""
-    network = Network(op, steps)
+    network = Network(op, steps, batch=attributes.pop("batch", 1))
     names = ("h", "c")[: 2 if op == "LSTM" else 1]
-    states = [network.input(n, 1, 1, HIDDEN, scale=SCALE, zero=0) for n in names]
+    shape = ways, network.batch, HIDDEN
+    states = [network.input(n, *shape, scale=SCALE, zero=0) for n in names]
     outputs = ("y", "yh", "yc")[: len(names) + 1]
-    network.layer(data(network), bias=network.biases(), states=states, outputs=outputs)
+    bias = network.biases(ways)
+    network.layer(data(network), bias=bias, states=states, outputs=outputs, **attributes)
     return network
+
+
+def both_ways_from_inputs(op, steps):
+    """Each direction's states of several sequences."""
+    return from_inputs(op, steps, ways=2, batch=3, direction="bidirectional")
 
 
 def last_state_alone(op, steps):
@@ -191,7 +198,7 @@ def test_strict_leaves_cells_float(op):
 
 
 @pytest.mark.parametrize("op", ["LSTM", "GRU"])
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, both_ways_from_inputs], ids=lambda kind: kind.__name__)
 def test_one_step_is_within_the_bound(kind, op):
     """Half a step of the state's scale and 1/500 from the float operator of the same weights."""
     network = kind(op, 1)
@@ -205,7 +212,7 @@ def test_one_step_is_within_the_bound(kind, op):
 
 
 @pytest.mark.parametrize("op", ["LSTM", "GRU"])
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, both_ways_from_inputs], ids=lambda kind: kind.__name__)
 def test_twenty_steps(kind, op):
     network = kind(op, 20)
     _, result = results(network)
