@@ -10,6 +10,7 @@ file.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -98,16 +99,23 @@ class Covering:
         return result
 
     def tests(self, file: str, lines: range) -> list[str]:
-        """Tests that run any of these lines, the quickest first. For lines that run at import
-        only, all tests that run anything of the file."""
+        """Tests that run any of these lines, the quickest first. For lines that run at import, all
+        tests that run anything of the file: which one imported it first is chance."""
         by_line: dict[int, set[str]] = {}
         for data in self._data:
             for line, contexts in data.contexts_by_lineno(file).items():
                 by_line.setdefault(line, set()).update(contexts)
-        result = self._named(by_line, lines)
-        if not result and any("" in by_line.get(line, ()) for line in lines):
-            result = self._named(by_line, by_line)
+        at_import = by_line.keys() & set(lines) and not self._bodies(file).intersection(lines)
+        result = self._named(by_line, by_line if at_import else lines)
         return sorted(result, key=lambda test: (self.seconds[test], test))
+
+    def _bodies(self, file: str) -> set[int]:
+        """The lines of a file's functions, without their heads."""
+        nodes = ast.walk(ast.parse((self.tree / file).read_text()))
+        functions = (n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+        return {
+            line for f in functions for line in range(f.body[0].lineno, (f.end_lineno or 0) + 1)
+        }
 
     def _named(self, by_line: dict[int, set[str]], lines: Iterable[int]) -> set[str]:
         contexts = {each for line in lines for each in by_line.get(line, ()) if each}

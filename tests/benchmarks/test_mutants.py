@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -145,21 +146,25 @@ def test_tests_that_run_a_line(planted, tmp_path):
         "def test_a(two): assert (time.sleep(0.1), two)[1] == 2\n"
         "def test_b(two): assert two == thing.quick() + 1\n"
         "def test_c(): assert (time.sleep(0.05), thing.quick())[1] == 1\n"
+        "import importlib\n"
+        "def test_d(): assert (time.sleep(0.3), importlib.reload(thing))[1] is thing\n"
     )
     covering = planted.Covering(tmp_path, ["thing.py"], tmp_path / "notes")
     covering.note({**os.environ, "PYTHONPATH": str(tmp_path)}, 1)
-    a, b, c = (f"tests/test_thing.py::test_{name}" for name in "abc")
+    a, b, c, d = (f"tests/test_thing.py::test_{name}" for name in "abcd")
     assert covering.tests("thing.py", range(4, 5)) == [b, c]
-    assert covering.tests("thing.py", range(7, 8)) == [b, c, a]
-    assert covering.tests("thing.py", range(1, 2)) == [b, c, a]
+    assert covering.tests("thing.py", range(7, 8)) == [b, c, a, d]
+    assert covering.tests("thing.py", range(1, 2)) == [b, c, a, d]  # not d alone, which reloads it
     assert covering.tests("thing.py", range(2, 3)) == []
     log = tmp_path / "notes" / "tests" / "log"
     log.unlink()
     covering.note({}, 1)  # it is known already
     assert not log.exists()
     next_tree = tmp_path / "another"
+    next_tree.mkdir()
+    shutil.copy(tmp_path / "thing.py", next_tree)
     elsewhere = planted.Covering(next_tree, ["thing.py"], tmp_path / "notes")
-    assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a]
+    assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a, d]
 
 
 @pytest.mark.long
