@@ -46,7 +46,8 @@ class Board:
         system = ROOT / "build/arm" / debian
         package = folder / "vdla"
         package.mkdir()
-        for part in ("vdla/__init__.py", "vdla/api", "support", "isa", "runtime"):  # a board's
+        # What a board runs, and the names that vdla/__init__.py reads from the front.
+        for part in ("vdla/__init__.py", "vdla/api", "support", "isa", "runtime"):
             (package / Path(part).name).symlink_to(ROOT / part)
         self.process = subprocess.Popen(
             [qemu, "-cpu", processor, "-L", system, next((system / "usr/bin").glob("python3.*")),

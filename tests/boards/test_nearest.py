@@ -53,9 +53,23 @@ def configs(draw):
     return replace(config, **buffers) if draw(st.booleans()) else config
 
 
+SHARES = st.fixed_dictionaries({name: st.floats(0.1, 6) for name in BOARD.available})
+
+
 @settings(max_examples=6)
-@given(configs(), st.fixed_dictionaries({n: st.floats(0.1, 6) for n in BOARD.available}))
+@given(configs(), SHARES)
 def test_what_is_suggested_is_legal_and_smaller_and_fits(config, share):
+    suggests_what_fits(config, share)
+
+
+@pytest.mark.long
+@settings(max_examples=15)
+@given(configs(), SHARES)
+def test_more_of_what_is_suggested_fits(config, share):
+    suggests_what_fits(config, share)
+
+
+def suggests_what_fits(config, share):
     used = {name: share[name] * most for name, most in BOARD.available.items()}
     found = nearest(BOARD, config, used)
     if found is None:

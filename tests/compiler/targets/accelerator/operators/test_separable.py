@@ -138,9 +138,24 @@ def chains(draw):
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_any_chain_equals_its_graph(config, data):
+    equals_its_graph(config, data)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_more_chains_equal_their_graphs(config, data):
+    equals_its_graph(config, data)
+
+
+def equals_its_graph(config, data):
     chain = data.draw(chains().filter(lambda c: config.forwarding or len(c.nodes) == 1))
     result, wanted = run(chain, config, vthreads=data.draw(st.integers(1, 2)))
     assert np.array_equal(result, wanted)
+
+
+TILES = [6, pytest.param(12, marks=pytest.mark.long)]  # how many of a space are tried
 
 
 def bottleneck(side=9, stride=1):
@@ -151,26 +166,28 @@ def bottleneck(side=9, stride=1):
     return chain
 
 
+@pytest.mark.parametrize("count", TILES)
 @pytest.mark.parametrize("stride", [1, 2])
-def test_every_tile_of_the_space_computes_the_same(stride):
+def test_every_tile_of_the_space_computes_the_same(stride, count):
     chain = bottleneck(stride=stride)
     template = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, BOTH)
     tiles = [tile for threads in (1, 2) for tile in template.tiles(BOTH, threads)]
     assert {(tile.resident, tile.stages) for tile in tiles} == {
         (True, 1), (False, 1), (True, 2), (False, 2),
     }  # fmt: skip
-    for tile in tiles[:: len(tiles) // 6]:
+    for tile in tiles[:: len(tiles) // count]:
         result, wanted = run(chain, BOTH, tile)
         assert np.array_equal(result, wanted), tile
         assert template.is_legal(tile, BOTH, tile.vthreads)
 
 
+@pytest.mark.parametrize("count", TILES)
 @pytest.mark.parametrize("stride", [1, 2])
-def test_every_tile_of_two_rows_computes_the_same(stride):
+def test_every_tile_of_two_rows_computes_the_same(stride, count):
     chain = bottleneck(stride=stride)
     template = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, ROWS)
     tiles = [tile for threads in (1, 2) for tile in template.tiles(ROWS, threads)]
-    for tile in tiles[:: len(tiles) // 6]:
+    for tile in tiles[:: len(tiles) // count]:
         result, wanted = run(chain, ROWS, tile)
         assert np.array_equal(result, wanted), tile
 
