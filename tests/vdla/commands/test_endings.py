@@ -53,7 +53,9 @@ def test_an_interrupt_at_some_time_of_a_command(pause):
     time.sleep(pause)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode in (0, 130), err
+    # CPython ends by the signal itself where the interrupt came while it ran a string, as a
+    # dataclass's methods are made: a shell calls that 130, too.
+    assert process.returncode in (0, 130, -signal.SIGINT), err
     assert "Traceback" not in err
 
 
