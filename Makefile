@@ -62,7 +62,7 @@ records: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
-	$(BIN)/python benchmarks/language.py --check
+	$(BIN)/python tools/language.py --check
 
 types: .venv/ready build/mypy
 	MYPYPATH=build/mypy $(BIN)/mypy -p vdla

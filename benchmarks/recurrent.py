@@ -11,6 +11,7 @@ checked. Then follows the perplexity of ``characters`` on its test texts, run by
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import train_characters
 from rich.console import Console
 from rich.table import Table
 
@@ -29,6 +29,10 @@ from vdla.compiler.models import characters_test, model_path, recurrent
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.recurrent import Sizes
 from vdla.compiler.models.transformers import SequenceBuilder
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+
+import characters
 
 MARK, END = "<!-- BEGIN benchmarks/recurrent.py -->\n", "<!-- END -->"
 HEADS = ("network", "steps", "cycles", "host", "cosine", "compiled")
@@ -145,7 +149,7 @@ def perplexities(config: str) -> tuple[float, float]:
     texts, of_floats = characters_test()
     module = vdla.compile("characters", config)
     logits = [vdla.run(module, {"characters": t[None, :-1]}).outputs["logits"] for t in texts]
-    return train_characters.perplexity(np.concatenate(logits), texts[:, 1:]), of_floats
+    return characters.perplexity(np.concatenate(logits), texts[:, 1:]), of_floats
 
 
 def page_text(rows: list[Row], result: tuple[float, float]) -> str:

@@ -1,6 +1,6 @@
 """Prints a digest of the functions that a processor gets of some networks, to compare two commits.
 
-    python benchmarks/function_digests.py [--networks 25]
+    python tools/function_digests.py [--networks 25]
 
 For each device, processor and network a line: the digest is over every function's text, arguments
 and constants. A change of the compiler that is to change no code prints the same lines as before.

@@ -1,6 +1,6 @@
 """Cycles of instructions on this x86-64, beside LLVM's machine model: where the model is wrong.
 
-    python benchmarks/host_forms.py [--least 0.25]
+    python tools/host_forms.py [--least 0.25]
 
 For each form of instruction of the bundled table (``compiler/targets/processor/timing``) a loop
 runs eight of them with independent operands, each in a register that was just cleared, which costs

@@ -1,7 +1,7 @@
 """Writes what each instruction costs on the processors that host time is modelled for.
 
-    python benchmarks/host_tables.py --write            # all tables; needs llvm-mca
-    python benchmarks/host_tables.py cortex-a9          # compares one with the bundled table
+    python tools/host_tables.py --write            # all tables; needs llvm-mca
+    python tools/host_tables.py cortex-a9          # compares one with the bundled table
 
 A form of an instruction (``compiler/targets/processor/timing/instructions.py``) becomes a small
 function of its own, LLVM makes machine code of it for the processor, and llvm-mca, which ships with

@@ -1,6 +1,6 @@
 """The house in figures: what decision 25 tables, of the sources as they stand.
 
-    python benchmarks/house.py [--json]
+    python tools/house.py [--json]
 
 - files and lines of product code, the largest file and the median;
 - functions with 8 parameters and more; those that numba compiles apart, since it takes no objects;

@@ -1,6 +1,6 @@
 """The language of the sources: docstrings that lean on others, and names that say nothing.
 
-    python benchmarks/language.py [--check]
+    python tools/language.py [--check]
 
 A docstring leans that opens with "Of", "As", "The same", "That of", "Its", "Those", "It" or "The
 reverse": in a tooltip it says nothing. ``found``, ``told``, ``there`` and ``those`` are no names
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "support", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla",
-    "benchmarks", "examples",
+    "benchmarks", "tools", "training", "examples",
 )  # fmt: skip
 LEANS = re.compile(r"(Of|As|The same|That of|Its|Those|It|The reverse)\b")
 NO_NAMES = frozenset({"found", "told", "there", "those"})

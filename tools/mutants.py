@@ -1,6 +1,6 @@
 """Plants faults in the sources, one at a time, and counts how many of them the tests notice.
 
-    python benchmarks/mutants.py [--seed S] [--count N] [--first K] [--under FOLDER] [--all]
+    python tools/mutants.py [--seed S] [--count N] [--first K] [--under FOLDER] [--all]
                                  [--workers 2] [--limit 240] [--json]
 
 A mutant is one small change of one expression, drawn from a seed: another comparison, another

@@ -1,6 +1,6 @@
 """ONNX's own node tests: what vdla compiles for the host, what it refuses, and what it gets wrong.
 
-    python benchmarks/onnx_node_tests.py [--operator NAME]... [--case TEXT] [--part K/N]
+    python tools/onnx_node_tests.py [--operator NAME]... [--case TEXT] [--part K/N]
                                          [--device cpu|gpu] [--json | --table]
 
 Each case of ``onnx.backend.test`` is a model of one operator, or of the operators that it stands

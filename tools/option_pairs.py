@@ -1,6 +1,6 @@
 """Pairs of option values that meet in a config, on which simulator, RTL and host are compared.
 
-    python benchmarks/option_pairs.py [--seed S] [--programs N] [--first K] [--rows R] [--json]
+    python tools/option_pairs.py [--seed S] [--programs N] [--first K] [--rows R] [--json]
 
 The configs are a covering array (tests/support/covering_array.py): every legal pair of parameters'
 extreme and odd values meets in one of them. On each run N random programs in lockstep and a network

@@ -1,6 +1,6 @@
 """Measures the schedules that ship with the package again, as they are, and writes their cycles.
 
-    python benchmarks/remeasure.py
+    python tools/remeasure.py
 
 For changes of the compiler that leave its schedules as good as they were: `make records` searches,
 for hours; this takes a minute. Prints how many were measured and how many have other cycles now.

@@ -1,6 +1,6 @@
 """Trains the bundled model of characters: an LSTM that says which character of a text comes next.
 
-    python benchmarks/train_characters.py
+    python training/characters.py
 
 writes ``characters.onnx`` and ``characters_test.npz`` into ``compiler/models/data``, and prints the
 perplexity of the float network on the test texts: 2 to the cross-entropy in bits for each

@@ -1,6 +1,6 @@
 """Trains the bundled digits network: numpy gradient descent on scikit-learn's digits.
 
-    python benchmarks/train_digits.py
+    python training/digits.py
 
 writes ``digits.onnx`` and ``digits_test.npz`` into ``compiler/models/data``. The same seeds give
 the same files. Needs scikit-learn (extra ``dev``).

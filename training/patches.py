@@ -1,6 +1,6 @@
 """Trains the bundled vision transformer: numpy gradient descent on scikit-learn's digits.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/train_patches.py
+    OPENBLAS_NUM_THREADS=1 python training/patches.py
 
 writes ``patches.onnx`` and ``patches_test.npz`` into ``compiler/models/data``: the network in int8,
 and the accuracy of the float network on the test images, which are those of ``digits``. The same
@@ -18,9 +18,9 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import digits
 import numpy as np
 import onnx
-import train_digits
 from onnx import numpy_helper
 from scipy.special import erf
 
@@ -232,7 +232,7 @@ def with_weights(model: onnx.ModelProto, params: Params) -> onnx.ModelProto:
 
 def main(folder: Path = DATA, epochs: int = EPOCHS) -> float:
     """Trains, quantizes and writes; gives the float network's accuracy on the test images."""
-    images, labels, tests, wanted = train_digits.load()
+    images, labels, tests, wanted = digits.load()
     model = network()
     params = train(initial(model), images, labels, epochs)
     model = with_weights(model, params)

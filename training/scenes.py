@@ -1,6 +1,6 @@
 """Trains the bundled scenes network: a small U-Net that names the digit that each pixel belongs to.
 
-    python benchmarks/train_scenes.py
+    python training/scenes.py
 
 writes ``scenes.onnx`` and ``scenes_test.npz`` into ``compiler/models/data``, and prints how many
 pixels the float network gets right. A **scene** is a picture of 32x32 pixels with some of
@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import digits
 import numpy as np
 import onnx
-import train_digits
 from onnx import helper, numpy_helper
 
 from vdla.compiler.graph.ir import Array
@@ -80,7 +80,7 @@ class Network:
         value = self.values[x]
         shape = (channels, value.shape[1], kernel, kernel)
         weight, bias = self.param(f"{name}.weight", shape), self.param(f"{name}.bias", (channels,))
-        seen = train_digits.columns(value) if kernel == 3 else flat(value)
+        seen = digits.columns(value) if kernel == 3 else flat(value)
         matrix = weight.reshape(channels, -1)
         result = (matrix @ seen).reshape(len(value), channels, *value.shape[2:])
 
@@ -90,7 +90,7 @@ class Network:
             self.gradients[f"{name}.bias"] = d.sum(axis=(0, 2))
             spread = matrix.T @ d
             if kernel == 3:
-                return (train_digits.uncolumns(spread, value.shape).astype(value.dtype),)
+                return (digits.uncolumns(spread, value.shape).astype(value.dtype),)
             return (spread.reshape(value.shape),)
 
         inputs = [x, f"{name}.weight", f"{name}.bias"]
@@ -267,7 +267,7 @@ def predicted(params: Params, x: Array) -> Array:
 def main(folder: Path = DATA) -> tuple[float, float]:
     """Trains, quantizes and writes; the float network's share of right pixels, of all and of
     digits alone."""
-    x, labels, test, test_labels = train_digits.load()
+    x, labels, test, test_labels = digits.load()
     params = train(x, labels)
     images, classes = scenes(test, test_labels, TESTS, np.random.default_rng(SEED + 1))
     samples, _ = scenes(x, labels, 32, np.random.default_rng(SEED + 2))

@@ -1,7 +1,7 @@
 """The area model: what a core takes of a family's devices, without a mapping.
 
 Multipliers and block RAMs follow from the structure and are exact. LUTs and flip-flops are a sum
-over features (``features.py``) with coefficients that ``benchmarks/area_fit.py`` fits to mappings
+over features (``features.py``) with coefficients that ``tools/area_fit.py`` fits to mappings
 by yosys, unit by unit. yosys shares some logic among units where they aren't kept apart, as in the
 flows that make bitstreams: a factor of the whole, fitted too.
 """
@@ -62,7 +62,7 @@ class Model:
 def estimate(config: Config, family: str = DEFAULT) -> Area:
     """A core's area on a device of a family as yosys maps it flat, in a millisecond.
 
-    Multipliers and block RAMs are exact; ``benchmarks/area_fit.py`` prints how far LUTs and
+    Multipliers and block RAMs are exact; ``tools/area_fit.py`` prints how far LUTs and
     flip-flops are off. On an ECP5 it is the area of a ULX3S's whole design around the core.
     """
     return estimate_by(model(family), config)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def load_script(path: str) -> ModuleType:
-    """The script at a path from the repository's root, as ``benchmarks/house.py``.
+    """The script at a path from the repository's root, as ``tools/house.py``.
 
     As where a script is run, it can import those that stand beside it.
     """

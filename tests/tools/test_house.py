@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def house():
     done = subprocess.run(
-        [sys.executable, "benchmarks/house.py", "--json"],
+        [sys.executable, "tools/house.py", "--json"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -63,7 +63,7 @@ def test_a_compilation_visits_few_rooms(house):
 def test_without_ruff_it_says_so_in_a_line(tmp_path):
     (tmp_path / "ruff.py").write_text("raise SystemExit('no ruff')")
     done = subprocess.run(
-        [sys.executable, "benchmarks/house.py"],
+        [sys.executable, "tools/house.py"],
         cwd=ROOT,
         capture_output=True,
         text=True,

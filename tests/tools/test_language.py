@@ -10,12 +10,12 @@ import pytest
 from scripts import load_script
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks" / "language.py"
+SCRIPT = ROOT / "tools" / "language.py"
 
 
 @pytest.fixture(scope="module")
 def language():
-    return load_script("benchmarks/language.py")
+    return load_script("tools/language.py")
 
 
 def test_the_sources_are_plain():

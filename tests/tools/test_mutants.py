@@ -25,8 +25,8 @@ SMALL = ("isa", "sim", "runtime")
 
 @pytest.fixture(scope="module")
 def planted():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    spec = importlib.util.spec_from_file_location("mutants", ROOT / "benchmarks" / "mutants.py")
+    sys.path.insert(0, str(ROOT / "tools"))
+    spec = importlib.util.spec_from_file_location("mutants", ROOT / "tools" / "mutants.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["mutants"] = module
     spec.loader.exec_module(module)

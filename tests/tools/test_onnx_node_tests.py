@@ -15,7 +15,7 @@ import pytest
 from vdla.compiler.frontend.ops import CONVERTERS
 
 ROOT = Path(__file__).parents[2]
-RUNNER = ROOT / "benchmarks" / "onnx_node_tests.py"
+RUNNER = ROOT / "tools" / "onnx_node_tests.py"
 SOME = ("Add", "Relu", "Gemm", "Transpose", "Slice", "GatherND", "CumSum", "NonZero", "Mish",
         "Bernoulli")  # fmt: skip
 

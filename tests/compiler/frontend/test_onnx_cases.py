@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-RUNNER = ROOT / "benchmarks" / "onnx_node_tests.py"
+RUNNER = ROOT / "tools" / "onnx_node_tests.py"
 PAGE = (ROOT / "docs" / "onnx.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| ([\d |]+) \|$", re.MULTILINE)
 ROWS = {name: [int(count) for count in counts.split("|")] for name, counts in ROW.findall(PAGE)}

@@ -162,7 +162,7 @@ def test_scenes_is_one_stream():
 
 def test_scenes_gradient():
     """The training script's backward pass against finite differences."""
-    script = load_script("benchmarks/train_scenes.py")
+    script = load_script("training/scenes.py")
     rng = np.random.default_rng(0)
     pictures, labels = rng.uniform(0, 1, (20, 1, 8, 8)).astype(np.float32), np.arange(20) % 10
     x, y = script.scenes(pictures, labels, 2, rng)
@@ -183,16 +183,16 @@ def test_scenes_gradient():
 def test_digits_gradient():
     """The training script's backward pass against finite differences."""
     rng = np.random.default_rng(0)
-    train_digits = load_script("benchmarks/train_digits.py")
-    p = train_digits.initial(rng)
+    training = load_script("training/digits.py")
+    p = training.initial(rng)
     x, labels = rng.uniform(0, 1, (4, 1, 8, 8)), np.array([1, 2, 3, 4])
-    _, g = train_digits.gradients(p, x, labels)
+    _, g = training.gradients(p, x, labels)
     for key, value in p.items():
         place = tuple(rng.integers(0, n) for n in value.shape)
         value[place] += 1e-5
-        up, _ = train_digits.gradients(p, x, labels)
+        up, _ = training.gradients(p, x, labels)
         value[place] -= 2e-5
-        down, _ = train_digits.gradients(p, x, labels)
+        down, _ = training.gradients(p, x, labels)
         value[place] += 1e-5
         assert g[key][place] == pytest.approx((up - down) / 2e-5, abs=1e-5)
 
@@ -259,7 +259,7 @@ def on_host(module):
 
 def test_characters_perplexity():
     """A trained LSTM keeps its perplexity in int8."""
-    script = load_script("benchmarks/train_characters.py")
+    script = load_script("training/characters.py")
     texts, of_floats = characters_test()
     assert texts.shape == (32, 65)
     assert of_floats < 6
@@ -281,7 +281,7 @@ def test_characters_is_one_stream():
 
 def test_characters_gradient():
     """The training script's backward pass against finite differences."""
-    script = load_script("benchmarks/train_characters.py")
+    script = load_script("training/characters.py")
     rng = np.random.default_rng(0)
     params = {key: value.astype(np.float64) for key, value in script.parameters(rng).items()}
     text = rng.integers(0, script.CHARACTERS, (2, 6))
@@ -344,7 +344,7 @@ def test_patches_is_one_stream():
 
 def test_patches_gradient():
     """The training script's backward pass against finite differences."""
-    script = load_script("benchmarks/train_patches.py")
+    script = load_script("training/patches.py")
     rng = np.random.default_rng(0)
     params = {n: array.astype(np.float64) for n, array in script.initial(script.network()).items()}
     images, labels = rng.uniform(0, 1, (4, 1, 8, 8)), rng.integers(0, 10, 4)

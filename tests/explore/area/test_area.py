@@ -20,7 +20,7 @@ from vdla.explore.area.structure import block_rams, dsps
 from vdla.hw.fifo import Fifo
 from vdla.isa.config import load_config
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "area_fit.py"
+SCRIPT = Path(__file__).parents[3] / "tools" / "area_fit.py"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_multipliers_and_rams_are_exact(script, name):
 def test_the_model_is_what_the_measurements_fit(script, measured, family):
     assert script.to_toml(fit(measured, family)) == family.model_path.read_text(), (
         f"expected the model of {family.measured}; "
-        f"run: python benchmarks/area_fit.py --family {family.name}"
+        f"run: python tools/area_fit.py --family {family.name}"
     )
 
 

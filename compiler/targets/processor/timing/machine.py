@@ -2,7 +2,7 @@
 
 ``data/NAME.toml`` is written by hand, with the source of each figure. ``data/NAME.jsonl`` is
 LLVM's: what each form of instruction costs by its machine model, one a line, written by
-``python benchmarks/host_tables.py --write``. The sections of the TOML file::
+``python tools/host_tables.py --write``. The sections of the TOML file::
 
     [processor]    target (its name among those that code is compiled for) or triple, cpu and
                    features as LLVM has them; clock_mhz; issue (micro-operations per cycle);

@@ -22,7 +22,7 @@ from vdla.compiler.targets.processor.timing.machine import (
     table_text,
 )
 
-BENCHMARKS = Path(__file__).parents[5] / "benchmarks"
+TOOLS = Path(__file__).parents[5] / "tools"
 FORMS = ("add <4 x i32>", "mul <4 x i32>", "sext <4 x i8> <4 x i32>", "llvm.smax.v4i32 (<4 x i32>, "
          "<4 x i32>) <4 x i32>", "loaded splat <4 x float>", "select <4 x i1> <4 x float>",
          "icmp i32", "insertelement <4 x i8>")  # fmt: skip
@@ -83,10 +83,10 @@ def test_what_is_not_described():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_llvm_s_model_gives_the_bundled_prices(name):
-    """A few forms; `python benchmarks/host_tables.py` compares all."""
+    """A few forms; `python tools/host_tables.py` compares all."""
     if not any(shutil.which(tool) for tool in ("llvm-mca-19", "llvm-mca")):
         pytest.skip("expected llvm-mca, found none; on Debian it is in the package llvm-19")
-    spec = importlib.util.spec_from_file_location("host_tables", BENCHMARKS / "host_tables.py")
+    spec = importlib.util.spec_from_file_location("host_tables", TOOLS / "host_tables.py")
     tables = importlib.util.module_from_spec(spec)
     sys.modules["host_tables"] = tables
     spec.loader.exec_module(tables)
