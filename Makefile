@@ -10,7 +10,7 @@ JOBS ?= 2
 # hundreds in the tests, compiles a thousand files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
+.PHONY: demo docs test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
 
 # Two commands side by side; what the second one prints comes behind the first.
 demo: .venv/ready
@@ -39,6 +39,11 @@ test: .venv/ready
 
 test-long: .venv/ready qemu
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m long
+
+# The site, in build/site: open build/site/index.html.
+docs: .venv/ready
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/site
+	@echo "open build/site/index.html"
 
 formal: .venv/ready
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/hw/formal

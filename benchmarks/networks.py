@@ -1,6 +1,6 @@
 """Bundled networks on an accelerator: cycles, share of the array, what is left to the host.
 
-    python benchmarks/networks.py [-c CONFIG] [--models dqn,unet] [--json | --write README.md]
+    python benchmarks/networks.py [-c CONFIG] [--models dqn,unet] [--json | --write docs/results.md]
 
 - cycles: of the simulator, all accelerator programs of a run together;
 - array: multiply-adds of the accelerator's layers over cycles times multipliers;

@@ -1,6 +1,6 @@
 """Recurrent networks on the accelerator: cells written out step by step, and ONNX's operators.
 
-    python benchmarks/recurrent.py [--write README.md]
+    python benchmarks/recurrent.py [--write docs/results.md]
 
 prints for each network its steps, the cycles of one sequence, how many operators are left to the
 host between the first and the last quantization, the cosine with onnxruntime's output for the same

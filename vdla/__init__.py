@@ -26,4 +26,4 @@ if TYPE_CHECKING:
 # before it is imported; all that imports it in vdla imports this package first.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -16,7 +16,7 @@ PLUS = load_config("paper-plus")
 
 def readme_rows() -> dict[str, list[str]]:
     """The cells of the README's table, by network."""
-    page = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "results.md").read_text()
     table = page.partition(networks.MARK)[2].partition(networks.END)[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     assert rows[0] == list(networks.HEADS)

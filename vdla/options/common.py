@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from vdla.options.spelling import Only, UsageError
+from vdla.options.spelling import Default, Only, UsageError, python_only
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
@@ -57,3 +57,13 @@ def quiet(what: str, done: int, total: int) -> None:
 
 def silent(text: str) -> None:
     """A message callback that does nothing."""
+
+
+def progress() -> Default:
+    """A callback for bars."""
+    return python_only(quiet, "Called with the name of a step, how many are done, and of how many.")
+
+
+def report() -> Default:
+    """A callback for remarks."""
+    return python_only(silent, "Called with a line about what takes long.")

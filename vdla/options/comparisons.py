@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.options import fields
-from vdla.options.common import Progress, Sized, quiet
+from vdla.options.common import Progress, Sized, progress
 from vdla.options.spelling import option
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Compare(Sized):
     machine's.
     """
 
-    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: paper, or the board's."
+    )
     vthreads: Sequence[int] = fields.vthreads((1, 2))
     settings: Sequence[str] = fields.settings()
     records: str | Path | TileRecords | None = fields.records()
@@ -47,7 +49,7 @@ class Compare(Sized):
     energy: str | None = fields.energy()
     board: str | None = fields.board("In front of this board's memory.")
     host: str = fields.modelled_host()
-    progress: Progress = quiet
+    progress: Progress = progress()
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,10 @@ class Offload(Sized):
     """
 
     board: str = fields.board("Its processor, its memory, its clock.", needed=True)
-    config: str | Path | Config | None = fields.config(None, "Default: the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: the board's."
+    )
     settings: Sequence[str] = fields.settings()
     records: str | Path | TileRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
-    progress: Progress = quiet
+    progress: Progress = progress()

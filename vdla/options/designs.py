@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.options import fields
-from vdla.options.common import NO_FARM, Progress, Report, Sized, quiet, silent
+from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.spelling import option
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Explore(Sized):
     farm: str | None = fields.farm()
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
-    progress: Progress = quiet
-    report: Report = silent
+    progress: Progress = progress()
+    report: Report = report()
 
 
 @dataclass(frozen=True)

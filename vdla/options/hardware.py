@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.options import fields
-from vdla.options.common import Progress, Sized, quiet
+from vdla.options.common import Progress, Sized, progress
 from vdla.options.spelling import Only, option
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Lockstep(Sized):
     With a ``board``, the RTL is its whole design with its memory, and the config its own.
     """
 
-    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: paper, or the board's."
+    )
     settings: Sequence[str] = fields.settings()
     board: str | None = option(
         None, "--board", typed=str | None, metavar="B",
@@ -70,7 +72,9 @@ class Synth:
     toolchain: str | None = option(
         None, "--toolchain", typed=str | None, metavar="T", help="Default: the board's first."
     )
-    config: str | Path | Config | None = fields.config(None, "Default: the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: the board's."
+    )
     settings: Sequence[str] = fields.settings()
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
-    progress: Progress = quiet
+    progress: Progress = progress()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdla.options import fields
-from vdla.options.common import Placed, Progress, Report, Sized, quiet, silent
-from vdla.options.spelling import Only, option
+from vdla.options.common import Placed, Progress, Report, Sized, progress, report
+from vdla.options.spelling import Only, option, python_only
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,9 @@ class Compile(Placed):
     its time. ``placement`` "cost" leaves to the host what is faster there by the models of both.
     """
 
-    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: paper, or the board's."
+    )
     settings: Sequence[str] = fields.settings()
     device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
     board: str | None = fields.board("For this board: its config, its memory, its processor.")
@@ -65,7 +67,7 @@ class Compile(Placed):
     places: Mapping[str, str] | None = fields.places()
     placement: str = fields.placement()
     strict: bool = fields.strict()
-    progress: Progress = quiet
+    progress: Progress = progress()
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,13 @@ class Run(Placed):
     those in ``batches``. ``report`` is told what takes long.
     """
 
-    inputs: Inputs | None = None
+    inputs: Inputs | None = python_only(
+        None, "One array for each input of the graph, of its shape and dtype; default: random ones."
+    )
     device: str = option("sim", "--device", typed=str, help="sim, rtl, board, gpu or cpu.")
-    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: paper, or the board's."
+    )
     settings: Sequence[str] = fields.settings()
     board: str | None = fields.board(
         "The board; simulated: the one whose memory it is.", WITH_BOARD
@@ -121,10 +127,12 @@ class Run(Placed):
     places: Mapping[str, str] | None = fields.places()
     placement: str = fields.placement()
     strict: bool = fields.strict()
-    waves: Path | None = None
-    batches: Sequence[Inputs] = ()
-    progress: Progress = quiet
-    report: Report = silent
+    waves: Path | None = python_only(None, "An FST file for waves, of the RTL.")
+    batches: Sequence[Inputs] = python_only(
+        (), "Inputs that ``check`` compares, in place of random ones."
+    )
+    progress: Progress = progress()
+    report: Report = report()
 
 
 @dataclass(frozen=True)

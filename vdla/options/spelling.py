@@ -9,11 +9,11 @@ Imported by every command, help and listings too, so it imports nothing that tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Signature, cleandoc, signature
 from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -42,6 +42,13 @@ class Only:
         object.__setattr__(self, "other", other)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "given", given)
+
+    @property
+    def where(self) -> str:
+        """The other option as a description names it: ``device sim or rtl``, ``no check``."""
+        if self.values:
+            return f"{self.other} {' or '.join(self.values)}"
+        return self.other if self.given else f"no {self.other}"
 
     def refusal(self, option: str, actual: object) -> str | None:
         """What to say where the other option is ``found``; None where this one counts."""
@@ -96,6 +103,11 @@ def option(
     shown = default if shown is MISSING else shown
     spelling = Spelling(names, typed, shown, read, more, only, compiles)
     return field(default=default, metadata={"spelling": spelling})
+
+
+def python_only(default: object, about: str) -> Default:
+    """A field that the command line doesn't have; ``about`` describes it to callers."""
+    return field(default=default, metadata={"about": about})
 
 
 def spelling(of: Field[Any]) -> Spelling | None:
@@ -224,11 +236,28 @@ def takes(
             return function(model, args[0] if whole else _options(name, kind, args, kwargs))
 
         name = function.__name__
+        call.__doc__ = _documented(function.__doc__ or "", kind)
         first, *_ = signature(function).parameters.values()
         call.__signature__ = Signature([first, *signature(kind).parameters.values()])  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _documented(text: str, kind: Callable[..., object]) -> str:
+    """A function's docstring with a line for each option, before the errors that it raises."""
+    about, heading, errors = cleandoc(text).partition("Raises:\n")
+    lines = ["Args:", *(f"    {name}: {line}" for name, line in _described(kind))]
+    return "\n".join([about.rstrip(), "", *lines, *(["", heading + errors] if heading else [])])
+
+
+def _described(kind: Callable[..., object]) -> Iterator[tuple[str, str]]:
+    """(name, description) of each option of a class."""
+    for each in fields(kind):  # type: ignore[arg-type]
+        how = spelling(each)
+        text = each.metadata.get("about", "") if how is None else how.more.get("help", "")
+        counts = "" if how is None else "; ".join(only.where for only in how.only)
+        yield each.name, f"{text} Only with {counts}." if counts else text
 
 
 def _options(

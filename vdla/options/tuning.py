@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.options import fields
-from vdla.options.common import NO_FARM, Progress, Report, Sized, quiet, silent
+from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.spelling import Only, option
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Tune(Sized):
         MISSING, "--log", typed=Path, metavar="F", help="Records; resumed if there."
     )
     config: str | Path | Config | None = fields.config(
-        None, "Default: paper, or the board's.", [ACCELERATOR]
+        None, "A config's name or file; default: paper, or the board's.", [ACCELERATOR]
     )
     settings: Sequence[str] = fields.settings(ACCELERATOR)
     trials: int = option(64, "--trials", typed=int, min=1, help="Candidates per distinct layer.")
@@ -57,7 +57,7 @@ class Tune(Sized):
         help="Processes that measure; with --virtual, virtual boards.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
-    progress: Progress = quiet
+    progress: Progress = progress()
     target: str = option(
         "accelerator", "--target", typed=str,
         help="accelerator; cpu or gpu for the one at hand; x86-64-v3 or -v4 for its instructions.",
@@ -85,4 +85,4 @@ class Tune(Sized):
     farm: str | None = fields.farm(NAMED)
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
-    report: Report = silent
+    report: Report = report()

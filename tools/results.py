@@ -1,9 +1,9 @@
-"""Writes the README's figures from the commands that print them.
+"""Writes the figures of docs/results.md from the commands that print them.
 
-    python docs/readme_figures.py           # rewrite README.md and docs/images/
-    python docs/readme_figures.py --check   # exit code 1 if the README isn't current
+    python tools/results.py           # rewrite docs/results.md and docs/images/
+    python tools/results.py --check   # exit code 1 if the page isn't current
 
-The text between ``BEGIN docs/readme_figures.py`` and ``END`` is generated.
+The text between ``BEGIN tools/results.py`` and ``END`` is generated.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ MEANS = {
     "threads": "two threads, one copy of what streams by",
     "both": "two threads and copies: the schedule as it is",
 }
-BLOCK = re.compile(r"(<!-- BEGIN docs/readme_figures.py: (.*?) -->\n).*?(<!-- END -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- BEGIN tools/results.py: (.*?) -->\n).*?(<!-- END -->)", re.DOTALL)
 
 
-def comparison_table(found: Comparison) -> str:
+def comparison_table(comparison: Comparison) -> str:
     """Utilization and cycles per layer, with one virtual thread and with two."""
     lines = ["| layer | one virtual thread | cycles | two virtual threads | cycles |"]
     lines += ["| --- | ---: | ---: | ---: | ---: |"]
-    for layer in found.layers:
+    for layer in comparison.layers:
         cells = [
             f"{100 * layer.measured[v].utilization:.1f} % | {layer.measured[v].cycles:,}"
             for v in (1, 2)
         ]
         lines.append(f"| {layer.name} | {' | '.join(cells)} |")
-    cells = [f"**{100 * found.utilization(v):.1f} %** | {found.cycles(v):,}" for v in (1, 2)]
+    cells = [f"**{100 * comparison.utilization(v):.1f} %** | {comparison.cycles(v):,}" for v in (1, 2)]
     lines.append(f"| all | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def same_schedule_table() -> str:
     """Utilization of all layers together by what hides latency."""
-    found = api.same_schedule("resnet18-convs")
+    comparison = api.same_schedule("resnet18-convs")
     lines = ["| means | utilization | cycles |", "| --- | ---: | ---: |"]
     lines += [
-        f"| {MEANS[v]} | {100 * found.utilization(v):.1f} % | {found.cycles(v):,} |"
+        f"| {MEANS[v]} | {100 * comparison.utilization(v):.1f} % | {comparison.cycles(v):,} |"
         for v in VARIANTS
     ]
     return "\n".join(lines) + "\n"
@@ -89,25 +89,25 @@ def network_line(module: Module) -> str:
 
 
 def main() -> int:
-    """Rewrites or checks the README."""
-    found = vdla.compare("resnet18-convs")
+    """Rewrites or checks the page."""
+    comparison = vdla.compare("resnet18-convs")
     offloaded = vdla.offload("resnet18", board="pynq-z2")
     texts = {
-        "vdla compare resnet18-convs -c paper": comparison_table(found),
+        "vdla compare resnet18-convs -c paper": comparison_table(comparison),
         "vdla compare resnet18-convs -c paper --same-schedule": same_schedule_table(),
         "vdla offload resnet18 --board pynq-z2": offload_table(offloaded),
         "vdla run resnet18 --device sim -c paper": network_line(vdla.compile("resnet18")),
     }
-    readme = ROOT / "README.md"
-    old = readme.read_text()
+    page = ROOT / "docs" / "results.md"
+    old = page.read_text()
     new = BLOCK.sub(lambda m: m[1] + texts[m[2]] + m[3], old)
     if "--check" in sys.argv:
         if old != new:
-            print("README.md: expected current figures; run python docs/readme_figures.py")
+            print("docs/results.md: expected current figures; run python tools/results.py")
         return int(old != new)
-    readme.write_text(new)
+    page.write_text(new)
     images = ROOT / "docs" / "images"
-    save_plots(found, images, "resnet18-convs-paper")
+    save_plots(comparison, images, "resnet18-convs-paper")
     save_offload_plot(offloaded, images / "resnet18-paper-pynq-z2-offload.png")
     return 0
 
