@@ -239,7 +239,9 @@ def _stored(node: Node, graph: Graph) -> list[str]:
 
 
 def _layers(network: Network) -> list[dict[str, object]]:
-    """What reports say of each accelerator layer besides its cycles."""
+    """Figures of each accelerator layer for reports, besides its cycles: name, operator, output,
+    multiply-adds, bytes of DRAM, tile.
+    """
     return [
         {
             "name": name,

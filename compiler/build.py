@@ -46,7 +46,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile.
+    """Options of a compilation.
 
     ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
@@ -85,7 +85,7 @@ class Options:
         return self.device not in (PROCESSOR, GPU) and self.target is None
 
     def targets(self, config: Config) -> tuple[Target, ...]:
-        """What a network is compiled for, in the order in which they are asked."""
+        """Targets that a network is compiled for, in the order in which they are asked."""
         before: list[Target] = []
         if self.target is not None:
             before.append(self.target)
@@ -285,7 +285,7 @@ class _Compilation:
         self.dump.graph(done.name, graph)
 
     def finish(self) -> dict[str, Mapping[str, Any]]:
-        """What each target made of its nodes, by its device."""
+        """Code that each target made of its nodes, by the target's device."""
         return {
             target.DEVICE: target.finish(self.graph, self.placements, self.lowered)
             for target in self.targets

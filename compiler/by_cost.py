@@ -41,7 +41,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why it is on the host, for people."""
+        """Reason for its place on the host, for people."""
         return (
             f"by cost: {1e3 * self.host:.3f} ms here and {1e3 * self.accelerator:.3f} ms on the "
             "accelerator, transfers of its neighbourhood counted"

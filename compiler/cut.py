@@ -33,7 +33,9 @@ class _Network:
         self.left[end].setdefault(start, 0.0)
 
     def reached(self) -> dict[object, object]:
-        """What can be reached from the first terminal, and from where."""
+        """Nodes that can be reached from the first terminal, each with the one that it is reached
+        from.
+        """
         before: dict[object, object] = {FIRST: FIRST}
         waiting = deque([FIRST])
         while waiting:

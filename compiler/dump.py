@@ -30,7 +30,9 @@ class Dumper:
         write_values(path.with_suffix(".npz"), new)
 
     def layer(self, layer: str) -> Callable[[str, str], None] | None:
-        """What ``lower`` reports an operator's passes to."""
+        """Function to which ``lower`` gives the name and the text of an operator's passes; None
+        without a folder.
+        """
         if self.folder is None:
             return None
 

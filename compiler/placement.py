@@ -17,14 +17,14 @@ CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
 
 
 def device_of(device: str) -> str:
-    """Where a module for some device runs what can be accelerated: devices but ``cpu`` and ``gpu``
-    have an accelerator, simulated or not."""
+    """Device on which a module for some device runs the operators that can be accelerated: devices
+    but ``cpu`` and ``gpu`` have an accelerator, simulated or not."""
     return device if device in (PROCESSOR, GPU) else ACCELERATOR
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a node runs; ``reason`` is for people."""
+    """Device that a node runs on; ``reason`` is for people."""
 
     device: str
     reason: str
@@ -43,7 +43,7 @@ def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]
 
 
 def processor_remark(rows: Sequence[Mapping[str, str]]) -> str:
-    """What to say beside a cycle count of a report's rows; nothing where all layers are in it."""
+    """Remark beside a cycle count of a report's rows; nothing where all layers are in it."""
     left, count = processor_layers(rows)
     if not left:
         return ""

@@ -31,7 +31,8 @@ class Body:
 
 
 def body_of(view: OnnxNode) -> Body | None:
-    """What ONNX says a node means; None where its operator is one of those all others are made of.
+    """Body by which ONNX defines a node; None where its operator is one of those all others are
+    made of.
 
     The body's own tensors are named after the node.
     """

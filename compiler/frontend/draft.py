@@ -143,7 +143,7 @@ class Draft:
         return node.output
 
     def mark(self) -> tuple[int, ...]:
-        """How far the import is, for :meth:`reset`."""
+        """Sizes of all that the import has made so far, for :meth:`reset`."""
         return tuple(len(each) for each in self._grown())
 
     def reset(self, mark: tuple[int, ...]) -> None:
@@ -153,7 +153,9 @@ class Draft:
                 each.pop() if isinstance(each, list) else each.popitem()
 
     def _grown(self) -> tuple[list[Node] | dict[str, Any], ...]:
-        """What an import adds to; dictionaries in the order in which it does."""
+        """Lists and dictionaries that an import adds to; dictionaries in the order in which it
+        does.
+        """
         return self.nodes, self.tensors, self.constants, self.alias, self.names, self.open
 
     def rename(self, name: str, target: str, since: int) -> bool:

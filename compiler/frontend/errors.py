@@ -18,7 +18,7 @@ class UnsupportedError(ModelError):
 
 
 def first_line(error: Exception) -> str:
-    """What another tool's error says, as one line."""
+    """Message of another tool's error, as one line."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0].rstrip(". ")
 

@@ -87,7 +87,7 @@ def _check(model: onnx.ModelProto, where: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What the checker says, and of which node."""
+    """Message of the checker, with the node that it is about."""
     text, _, context = str(error).partition("\n\n==> Context: ")
     text, node = " ".join(text.split()).rstrip(". "), CONTEXT.match(context)
     if node is None:

@@ -124,7 +124,7 @@ def axis_weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
 
 
 def _smoothed(view: OnnxNode, axis: Axis) -> Array:
-    """What ONNX's own implementation makes of a unit matrix."""
+    """Matrix of weights that ONNX's own implementation makes of a unit matrix."""
     from onnx.reference import ReferenceEvaluator
 
     attributes = {

@@ -79,7 +79,7 @@ def note_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> 
 
 
 def _noted(model: onnx.ModelProto) -> dict[str, object]:
-    """What a model notes of its inputs; nothing where it isn't to be read."""
+    """Notes in a model's metadata about its inputs; empty where they can't be read."""
     text = next((entry.value for entry in model.metadata_props if entry.key == NOTE), "{}")
     try:
         noted = read_json(text)
@@ -156,7 +156,7 @@ def _closed(name: str, shape: Open, where: str) -> tuple[int, ...]:
 
 
 def _option(name: str, shape: Open) -> str:
-    """What to add to the command: the symbols, or the whole shape where a size has no name."""
+    """Option to add to the command: the symbols, or the whole shape where a size has no name."""
     symbols = dict.fromkeys(size for size in shape if isinstance(size, str))
     if None not in shape:
         return " ".join(f"--shape {symbol}=SIZE" for symbol in symbols)

@@ -63,7 +63,7 @@ class FunctionRecipe:
         return self.graph.tensors[self.node.output].dtype
 
     def block(self, name: str) -> int:
-        """How many channels of a tensor lie side by side; 0 where they don't."""
+        """Number of channels of a tensor that lie side by side; 0 where none do."""
         return self.graph.tensors[name].block
 
     def image(self, name: str) -> Element:

@@ -80,7 +80,7 @@ class Quant:
 
 @dataclass(frozen=True)
 class TensorType:
-    """What is known of a tensor before it has a value. ``shape`` is the logical one, N, C, …."""
+    """Type of a tensor, known before it has a value. ``shape`` is the logical one, N, C, …."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -98,17 +98,17 @@ class TensorType:
 
     @property
     def elements(self) -> int:
-        """How many elements the tensor takes in memory, the padding of channel blocks included."""
+        """Elements that the tensor takes in memory, the padding of channel blocks included."""
         return reduce(mul, self.physical, 1)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the tensor takes in memory, the padding of channel blocks included."""
+        """Bytes that the tensor takes in memory, the padding of channel blocks included."""
         return self.elements * dtype_of(self.dtype).itemsize
 
 
 class Recipe(Protocol):
-    """What an operator writes its function with: its operands as tensor expressions."""
+    """Interface with which an operator writes its function: its operands as tensor expressions."""
 
     @property
     def out_shape(self) -> Shape:
@@ -119,7 +119,7 @@ class Recipe(Protocol):
         """The element type of the operator's output."""
 
     def block(self, name: str) -> int:
-        """How many channels of a tensor lie side by side; 0 where they don't."""
+        """Number of channels of a tensor that lie side by side; 0 where none do."""
 
     def image(self, name: str) -> Callable[[Expr, Expr, Expr, Expr], Expr]:
         """The element of an image at n, c, y, x, however its channels lie."""
@@ -219,7 +219,8 @@ class Node:
         raise NotImplementedError
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """How many channels of its result should lie side by side, where its operands lie so.
+        """Number of channels of its result that should lie side by side, for operands of these
+        types.
 
         Args:
             operands: the types of what it reads, as they lie so far.
@@ -245,8 +246,8 @@ class Node:
         return None
 
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
-        """How many operations it takes, a multiplication and an addition being two; one for each
-        element that it writes unless it says otherwise."""
+        """Number of operations that it takes, a multiplication and an addition being two; one for
+        each element that it writes unless it says otherwise."""
         return prod(result)
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int] | None:
@@ -267,7 +268,7 @@ class Node:
 
     @property
     def op(self) -> str:
-        """What people call it."""
+        """Name of the operator, for people."""
         return type(self).__name__
 
     @cached_property

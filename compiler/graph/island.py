@@ -1,4 +1,4 @@
-"""What a float operator is told when its operands and its result are quantized."""
+"""Interface that tells a float operator how its operands and its result are quantized."""
 
 from __future__ import annotations
 

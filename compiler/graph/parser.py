@@ -213,7 +213,9 @@ class Parser:
         return draft(parts)
 
     def below(self, name: str, draft: _Draft) -> tuple[Node, ...] | None:
-        """What is indented below a node: why it is float, its parts."""
+        """Parts indented below a node; None for a node without. A reason for which it is float goes
+        to ``reasons``.
+        """
         parts: list[Node] = []
         if not self._indented():
             self.read.end_line()

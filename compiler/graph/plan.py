@@ -142,7 +142,7 @@ def plan_memory(
 
 
 def _digest(array: Array) -> bytes:
-    """What tells an array's bytes from others."""
+    """SHA-256 of an array's bytes, by which it is told from others."""
     return sha256(array.tobytes()).digest()
 
 

@@ -55,7 +55,8 @@ def format_graph(graph: Graph, places: Mapping[str, str] | None = None) -> str:
 
 
 def beside(graph: Graph) -> dict[str, Array]:
-    """What the text names and doesn't hold: constants, long tuples, models of External nodes.
+    """Arrays that the text names and doesn't hold: constants, long tuples, models of External
+    nodes.
 
     A constant's key is its name. A field of a node is under ``NODE@FIELD``, a model as uint8.
 

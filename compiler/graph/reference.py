@@ -1,4 +1,4 @@
-"""What a graph computes, in numpy: the oracle for every target.
+"""Interpreter of graphs, in numpy: the oracle for every target.
 
 Each operator says what it means (``Node.evaluate``). Integer nodes are exact.
 """

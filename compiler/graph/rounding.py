@@ -1,4 +1,4 @@
-"""Where float32 arithmetic may round to either of two neighbouring integers.
+"""Results that float32 arithmetic may round to either of two neighbouring integers.
 
 The reference (onnxruntime) computes pools, additions and changes of scale in float32: it
 dequantizes, adds up, divides by the result's scale and rounds. Sums of integer products are exact

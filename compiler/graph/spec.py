@@ -40,15 +40,15 @@ class Pass(Generic[F]):
 
 @dataclass(frozen=True)
 class Spec:
-    """What a graph may hold after the pass called ``name``: of the kinds in ``MADE``, those of
-    ``made``; images in blocks of channels where ``blocks`` says so."""
+    """Nodes and types that a graph may hold after the pass called ``name``: of the kinds in
+    ``MADE``, those of ``made``; images in blocks of channels where ``blocks`` says so."""
 
     name: str = "imported"
     made: Kinds = frozenset()
     blocks: bool = False
 
     def after(self, done: Pass[Any]) -> Spec:
-        """What it may hold after one more pass."""
+        """Specification after one more pass."""
         return Spec(done.name, self.made | done.adds, self.blocks or done.blocks)
 
     def check(self, graph: Graph) -> None:

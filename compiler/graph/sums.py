@@ -1,4 +1,4 @@
-"""What sums of int8 products can't go beyond: the proof that they fit in 32 bits.
+"""Bounds of sums of int8 products: the proof that they fit in 32 bits.
 
 Devices add in int32 and wrap. Weights and biases are known when a layer becomes one of integers, so
 that the least and the greatest sum of each output channel are, too. A layer whose sums may not fit

@@ -40,7 +40,7 @@ class Window:
 
     @property
     def rank(self) -> int:
-        """How many dimensions it has."""
+        """Number of dimensions."""
         return len(self.kernel)
 
     @property
@@ -50,7 +50,7 @@ class Window:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How far it reaches along each dimension, from its first tap to its last."""
+        """Elements from its first tap to its last along each dimension, both included."""
         pairs = zip(self.kernel, self.dilations, strict=True)
         return tuple(dilation * (taps - 1) + 1 for taps, dilation in pairs)
 
@@ -72,7 +72,7 @@ class Window:
         return tuple(size + sum(pad) for size, pad in zip(image, pads, strict=True))
 
     def places(self, image: Sequence[int]) -> tuple[int, ...]:
-        """How many places it takes along each dimension of an image; less than one where it is
-        larger than the padded image."""
+        """Number of places that it takes along each dimension of an image; less than one where it
+        is larger than the padded image."""
         sizes = zip(self.padded(image), self.extents, self.strides, strict=True)
         return tuple((size - extent) // stride + 1 for size, extent, stride in sizes)

@@ -21,7 +21,9 @@ SEED = 19971115
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many steps a sequence has, and features its vectors and the state of each layer."""
+    """Sizes of a recurrent network: steps of a sequence, features of its vectors and of the state
+    of each layer.
+    """
 
     steps: int
     inputs: int
@@ -31,7 +33,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class LanguageSizes:
-    """How many steps, layers, features of a state and words a language model has."""
+    """Sizes of a language model: steps, layers, features of a state and words."""
 
     steps: int
     layers: int

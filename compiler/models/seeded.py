@@ -28,7 +28,9 @@ from vdla.support.files import cache_folder, digest, is_sealed, seal
 
 @dataclass(frozen=True)
 class Network:
-    """How a network is built, from which sources, and the samples that it is calibrated on."""
+    """Recipe of a network: the function that builds it, the sources that it is built from, and the
+    samples that it is calibrated on.
+    """
 
     build: Callable[[], onnx.ModelProto]
     sources: tuple[ModuleType, ...]

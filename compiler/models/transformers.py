@@ -28,7 +28,7 @@ MASKED = -1e4  # what a causal mask adds to the scores of what comes later
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many blocks a transformer has, features a vector, heads an attention, and vectors a
+    """Sizes of a transformer: blocks, features of a vector, heads of an attention, and vectors of a
     sequence."""
 
     blocks: int

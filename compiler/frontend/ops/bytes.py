@@ -65,7 +65,7 @@ def _zero_point(view: OnnxNode, make: Maker, index: int) -> str:
 
 @converts("ConvInteger")
 def _conv_integer(view: OnnxNode) -> None:
-    """What each window sees, as the rows of a matrix, times constant weights.
+    """Multiplies constant weights by a matrix whose rows are the elements that each window sees.
 
     Weights that aren't constants, and groups of channels, are multiplied in int32.
     """

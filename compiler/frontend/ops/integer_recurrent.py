@@ -74,7 +74,7 @@ class Steps:
     _held: dict[tuple[int, int, bool], QGates] = field(default_factory=dict)
 
     def all_steps(self, first: int, last: int) -> str:
-        """What the data add to some gates, at all steps."""
+        """Sums that the data add to some gates, at all steps."""
         part = self.of_data.gates(first, last)
         return self._product(self.rows, self._gates(part, self.quants[0]), None)
 
@@ -306,7 +306,9 @@ def _quants(view: OnnxNode) -> tuple[Quant, Quant] | None:
 
 
 def _quant_before(view: OnnxNode) -> Quant | None:
-    """What the data, all of them, are dequantized with, behind moves of elements."""
+    """Quantization of the data, all of them, found behind moves of elements; None where they have
+    no single one.
+    """
     makers = {node.output: node for node in view.draft.nodes}
     rest, result = [view.operand(0)], set[Quant]()
     while rest:
@@ -337,7 +339,7 @@ class _Consumers:
                 self.nodes.setdefault(name, []).append(node)
 
     def quant(self, name: str) -> Quant | None:
-        """What a tensor is quantized with, behind moves of elements; None where it isn't."""
+        """Quantization of a tensor, found behind moves of elements; None where there is none."""
         return next((q for node in self._behind(name) if (q := self._quant_of(node))), None)
 
     def _behind(self, name: str) -> Iterator[onnx.NodeProto]:

@@ -94,7 +94,7 @@ def _pad(view: OnnxNode) -> None:
 
 
 def _edges(view: OnnxNode, rank: int) -> list[tuple[int, int]]:
-    """How many elements come before and behind those along each axis."""
+    """Counts of elements that come before and behind those along each axis."""
     modern = view.draft.opset >= 11
     pads = _integers(view, 1, "pads") if modern else view.integers("pads", ())
     given = _integers(view, 3, "axes") if modern and view.optional(3) else range(rank)
@@ -107,7 +107,7 @@ def _edges(view: OnnxNode, rank: int) -> list[tuple[int, int]]:
 
 
 def _source(mode: str, i: int, size: int) -> int:
-    """Where the element at ``i`` comes from, which may lie outside."""
+    """Index that the element at ``i`` comes from, which may lie outside."""
     if 0 <= i < size:
         return i
     if mode == "constant":

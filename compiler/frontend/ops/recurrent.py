@@ -41,7 +41,7 @@ class Layer:
 
     @property
     def gates(self) -> int:
-        """How many there are."""
+        """Number of gates."""
         return self.make.shape(self.weight)[1] // self.hidden
 
     def row(self, step: int, index: int = 0, count: int | None = None) -> str:

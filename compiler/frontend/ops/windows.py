@@ -85,7 +85,7 @@ def _pads(view: OnnxNode, window: Window) -> tuple[int, ...]:
 
 
 def _dimensions(view: OnnxNode) -> int:
-    """How many there are behind the channels."""
+    """Number of dimensions behind the channels."""
     shape = view.shape(0)
     if len(shape) not in RANKS:
         raise view.unsupported(f"data of shape {' or '.join(RANKS.values())}", list(shape))
@@ -214,7 +214,7 @@ def _conv_transpose(view: OnnxNode) -> None:
 
 
 def _cut(view: OnnxNode, window: Window) -> list[Pair]:
-    """How much of the full result goes, in front and behind along each dimension."""
+    """Elements of the full result that are cut off, in front and behind along each dimension."""
     rank, shape = window.rank, view.shape(0)[2:]
     extra = view.integers("output_padding", (0,) * rank)
     mode, wanted = view.text("auto_pad", "NOTSET"), view.integers("output_shape", ())

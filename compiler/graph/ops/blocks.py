@@ -17,7 +17,7 @@ from vdla.support.numbers import ceil_div
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks(Node, operator=False):
-    """What the two share; blocks are of ``block`` channels, of any type."""
+    """Fields and types of packing and unpacking; blocks are of ``block`` channels, of any type."""
 
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)

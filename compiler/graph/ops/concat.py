@@ -24,7 +24,7 @@ CHAINED = 16  # so many parts are asked for one after the other
 
 @dataclass(frozen=True, kw_only=True)
 class AnyConcat(Node, operator=False):
-    """What the two share."""
+    """Parts, axis and shape of every concatenation."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("parts",)
 

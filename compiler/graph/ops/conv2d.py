@@ -39,7 +39,7 @@ from vdla.compiler.tir.ir import Expr
 
 @dataclass(frozen=True, kw_only=True)
 class AnyConv2d(Products, Windowed, operator=False):
-    """What all convolutions share. ``groups`` of channels see each other alone."""
+    """Fields and shapes of all convolutions. ``groups`` of channels see each other alone."""
 
     groups: int = 1
     bias: str | None
@@ -289,7 +289,7 @@ class QConv2dAdd(QConv2d):
 
 @dataclass(frozen=True, kw_only=True)
 class _LookedUp(QConv2d, operator=False):
-    """What a convolution has that looks its int8 result ``v`` up: ``output = table[v + 128]``."""
+    """Convolution that looks its int8 result ``v`` up: ``output = table[v + 128]``."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("weight", "bias", "table")
     CLIPS: ClassVar[bool] = False  # the table's results aren't those of the clip

@@ -29,7 +29,7 @@ from vdla.compiler.tir.ir import Expr
 
 @dataclass(frozen=True, kw_only=True)
 class AnyDense(Products, operator=False):
-    """What the two dense layers share."""
+    """Shapes and expression of both dense layers, of floats and of integers."""
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         data, weight = shapes[0], shapes[1]

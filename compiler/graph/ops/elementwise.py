@@ -47,7 +47,7 @@ class Unary(Node):
 
     @property
     def settings(self) -> functions.Settings:
-        """What the function is set to."""
+        """Settings of the function."""
         return functions.Settings(self.alpha, self.beta)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

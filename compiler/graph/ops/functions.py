@@ -21,7 +21,7 @@ from vdla.compiler.tir.ir import Expr, is_float
 
 @dataclass(frozen=True)
 class Settings:
-    """What a function is set to: ``alpha`` and ``beta``, as each needs them."""
+    """Settings of a function: ``alpha`` and ``beta``, as each needs them."""
 
     alpha: float = 0.0
     beta: float = 0.0

@@ -33,7 +33,7 @@ def bounded_array(index: Array, size: int) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class AnyGather(Node, operator=False):
-    """What those share that read at indices."""
+    """Fields and types of the operators that read at indices."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "indices")
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)

@@ -16,7 +16,7 @@ from vdla.compiler.tir.ir import Expr
 
 @dataclass(frozen=True, kw_only=True)
 class Im2col(IntegerNode, Windowed):
-    """What each window sees, as channels: [N, C, H, W] to [N, C*KH*KW, OH, OW].
+    """Elements that each window sees, as channels: [N, C, H, W] to [N, C*KH*KW, OH, OW].
 
     Channel ``(c * KH + ky) * KW + kx`` is tap (ky, kx) of channel c; padding holds ``fill``.
     """

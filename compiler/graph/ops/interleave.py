@@ -18,7 +18,7 @@ from vdla.compiler.tir.ir import Expr
 
 @dataclass(frozen=True, kw_only=True)
 class AnyInterleave(Node, operator=False):
-    """What the two share: everything but their elements' type.
+    """Interleaving of images, for elements of any type.
 
     Pixel (y, x) of the result is pixel (y / rows, x / columns) of part number
     (y % rows) * columns + x % columns. The parts are [N, C, H, W], the result is

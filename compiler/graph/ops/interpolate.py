@@ -36,7 +36,8 @@ Tap = Callable[[Expr], tuple[Expr, Expr]]  # a neighbour's place along an axis, 
 
 @dataclass(frozen=True, kw_only=True)
 class AnyInterpolate(Node, operator=False):
-    """What the two share: ``rows`` [OH, H] and ``columns`` [OW, W] are integers.
+    """Interpolation of an image, for elements of any type: ``rows`` [OH, H] and ``columns`` [OW, W]
+    are integers.
 
     ``Σ rows[y, i] * columns[x, j] * data[…, i, j]``; all rows have one sum, and all columns.
     """

@@ -64,11 +64,13 @@ class Moments:
 
     @property
     def unit(self) -> float:
-        """What is below a mean, times the reciprocal root of the sum of squares, in deviations."""
+        """Unit, in deviations, of a difference from the mean times the reciprocal root of the sum
+        of squares.
+        """
         return sqrt(self.channels * 2.0**self.places) / FINE
 
     def epsilon(self, squared: float) -> int:
-        """What is added to each square, in steps of the data, as all sums have it."""
+        """Number added to each square, in steps of the data, as all sums have it."""
         return round(self.channels * squared * (1 << self.places))
 
 
@@ -104,7 +106,8 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class QNormalize(IntegerNode):
-    """What each pixel's channels are above their mean, in deviations; then a factor and an offset.
+    """Difference of each pixel's channels from their mean, in deviations; then a factor and an
+    offset.
 
     Of an image [N, C, 1, W] the result is [N, W, 1, C]: channels and pixels change places. With
     ``x`` the data and sums over the channels of a pixel (RMS normalization is not ``centered``):
@@ -147,7 +150,7 @@ class QNormalize(IntegerNode):
 
     @property
     def gain(self) -> int:
-        """What a reciprocal root's word is increased by for the shift."""
+        """Number added to a reciprocal root's word for the shift."""
         return -(self.shift << MANTISSA_BITS)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

@@ -49,7 +49,7 @@ class Pool(Windowed, operator=False):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyMaxPool(Pool, operator=False):
-    """What the two max pools share: all but their elements' type."""
+    """Expression of both max pools, of floats and of integers."""
 
     def express(self, recipe: Recipe) -> Tensor:
         dtype = recipe.out_dtype
@@ -78,7 +78,7 @@ class MaxPool(AnyMaxPool):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyAvgPool(Pool, operator=False):
-    """What the two average pools share.
+    """Divisors and expression of both average pools, of floats and of integers.
 
     ``include_pad``: padding counts as zeros, else not at all.
     """

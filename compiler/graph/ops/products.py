@@ -91,7 +91,7 @@ class QProducts(IntegerNode, Products, operator=False):
 
 
 class ProductFields(TypedDict):
-    """What every :class:`QProducts` is made of."""
+    """Fields that every :class:`QProducts` is made of."""
 
     name: str
     output: str

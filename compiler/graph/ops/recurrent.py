@@ -151,7 +151,7 @@ class Cellwise(Node, operator=False):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many gates each operand has of a vector, in the order of ``inputs``."""
+        """Number of gates that each operand has of a vector, in the order of ``inputs``."""
         return tuple(n for key, n in self.GATES.items() if getattr(self, key) is not None)
 
     @property

@@ -87,7 +87,8 @@ class Reduce(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class ArgReduce(Node):
-    """Where along ``axis`` the largest element is, or the least; of equal ones the first or last.
+    """Index along ``axis`` of the largest element, or of the least; of equal ones the first or
+    last.
 
     The axis stays with size 1.
     """

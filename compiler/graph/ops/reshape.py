@@ -14,7 +14,7 @@ from vdla.compiler.te import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class AnyReshape(Node, operator=False):
-    """What the two share: everything but their elements' type."""
+    """Data and shape of every reshape, for elements of any type."""
 
     data: str
 

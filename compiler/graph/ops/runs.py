@@ -58,8 +58,8 @@ class QRunsOfImage(ByAddresses):
 
 @dataclass(frozen=True, kw_only=True)
 class QImageOfRuns(ByAddresses):
-    """What :class:`QRunsOfImage` does, undone: an image [N, C, 1, W] of ``channels`` and ``pixels``
-    from runs of its pixels."""
+    """Inverse of :class:`QRunsOfImage`: an image [N, C, 1, W] of ``channels`` and ``pixels`` from
+    runs of its pixels."""
 
     PLACED: ClassVar[str] = "image of runs by addresses on int8"
 

@@ -43,11 +43,11 @@ class AnyScatter(Node, operator=False):
     reduction: str = "none"
 
     def place(self, index: Sequence[Expr], indices: Tensor, shape: Shape) -> tuple[Expr, ...]:
-        """Where the update at ``index`` goes in a tensor of ``shape``."""
+        """Indices to which the update at ``index`` goes in a tensor of ``shape``."""
         raise NotImplementedError
 
     def places(self, indices: Array, updates: Array, shape: Shape) -> tuple[Array, ...]:
-        """Where all updates go in a tensor of ``shape``: one array of indices per dimension."""
+        """Indices to which all updates go in a tensor of ``shape``: one array per dimension."""
         raise NotImplementedError
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

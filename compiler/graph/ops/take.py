@@ -21,7 +21,7 @@ OUTSIDE = -1  # the place of an element that isn't the data's
 
 @dataclass(frozen=True, kw_only=True)
 class AnyTake(Node, operator=False):
-    """What the two share: everything but their elements' type.
+    """Selection of elements along each axis, for elements of any type.
 
     ``shape`` is the result's; ``places`` are p, q, … one behind another: for every index along
     each axis the data's, or -1.
@@ -60,7 +60,7 @@ class AnyTake(Node, operator=False):
         return result
 
     def start_of_run(self, shape: Shape) -> int | None:
-        """How many elements of data of ``shape`` come before the result, in row-major order.
+        """Number of elements of data of ``shape`` that come before the result, in row-major order.
 
         None where the result isn't one run of the data's elements.
         """
@@ -132,7 +132,9 @@ def repetition(data: str, size: Shape, output: str, shape: Shape) -> QTake:
 
 
 class _Axis:
-    """Where the elements along one axis come from: by a formula where there is one."""
+    """Index of the data for each element along one axis of the result: by a formula where there is
+    one.
+    """
 
     def __init__(self, recipe: Recipe, axis: int, table: Sequence[int]) -> None:
         known = [n for n, place in enumerate(table) if place != OUTSIDE]

@@ -15,7 +15,7 @@ from vdla.compiler.te import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class AnyTranspose(Node, operator=False):
-    """What the two share: everything but their elements' type."""
+    """Data and permutation of every transposition, for elements of any type."""
 
     data: str
     perm: tuple[int, ...]

@@ -16,7 +16,9 @@ from vdla.compiler.tir.ir import Expr
 
 @dataclass(frozen=True, kw_only=True)
 class Windowed(Node, operator=False):
-    """Where a window goes over the last two dimensions of ``data``."""
+    """Strides, padding and dilations of a window that moves over the last two dimensions of
+    ``data``.
+    """
 
     data: str
     strides: Pair = (1, 1)
@@ -70,8 +72,9 @@ class Windowed(Node, operator=False):
         )
 
     def seen(self, recipe: Recipe, outside: Expr) -> Callable[..., Expr]:
-        """What stands at an output place and a place in its window: a function of b, c, y, x, ry,
-        rx."""
+        """Element at an output place and at a place in its window: a function of b, c, y, x, ry,
+        rx.
+        """
         _, _, h, w = recipe.shape(self.data)
         data = recipe.image(self.data)
         top, left, _, _ = self.pads

@@ -43,8 +43,8 @@ def fold_scales(graph: Graph) -> Graph:
 
 
 def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
-    """What a node multiplies with a factor and adds an offset to, and these, one of each for every
-    channel; None for another node."""
+    """Tensor that a node multiplies by a factor and adds an offset to, with these two, one of each
+    for every channel; None for another node."""
     if isinstance(node, ops.BatchNorm):
         return node.data, graph.constants[node.factor], graph.constants[node.offset]
     function = node.function if isinstance(node, ops.Binary) else "add"

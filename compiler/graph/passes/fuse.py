@@ -228,7 +228,7 @@ class _Island:
         return node.data, _quant_of(node)
 
     def _found(self, name: str) -> str:
-        """What an operand is that isn't int8 with one scale."""
+        """Description of an operand that isn't int8 with one scale."""
         node = self.fuser.makers.get(name)
         if not isinstance(node, ops.Dequantize):
             return f"{name}, which nothing quantizes"
@@ -255,7 +255,8 @@ class _Island:
         return self.fuser.constant(f"{data}.centered", moved.astype(np.int8)), scale
 
     def _weights(self, name: str) -> tuple[ops.Dequantize, str]:
-        """What dequantizes weights, and their integers as a constant; reshapes of it are one, too.
+        """Dequantize node of weights, and the name of their integers, a constant; reshapes of it
+        are one, too.
 
         Of a one-dimensional convolution, [O, I, K] is reshaped to [O, I, 1, K], before or after.
         """

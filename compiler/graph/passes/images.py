@@ -128,7 +128,9 @@ class _Images:
     # Nodes between images ---------------------------------------------------------------------
 
     def operands(self, node: Node) -> Mapping[str, str] | None:
-        """What a node reads in its operands' place to write images; None where it can't."""
+        """Names of images that a node reads in its operands' place to write images; None where it
+        can't.
+        """
         shape = self.shape(node.output)
         if len(shape) not in (SIGNAL, VOLUME) or not _is_movable(node, len(shape)):
             return None

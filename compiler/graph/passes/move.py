@@ -114,7 +114,7 @@ def _tables(places: Array, before: Shape) -> Tables | None:
 
 @dataclass(frozen=True)
 class _Moves:
-    """What brings the elements of an image to their places in the result of ``node``.
+    """Nodes that bring the elements of an image to their places in the result of ``node``.
 
     ``before`` is the image's shape, ``fill`` what stands where no element of it does.
     """
