@@ -1,4 +1,4 @@
-"""How a loop runs: unroll, vectorize, parallel, bind, pragma, prefetch."""
+"""Primitives that say how a loop runs: unroll, vectorize, parallel, bind, pragma, prefetch."""
 
 from __future__ import annotations
 

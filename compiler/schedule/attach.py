@@ -289,7 +289,7 @@ def _check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
 
 
 def _offsets(block: Block) -> list[Expr]:
-    """Where in the whole tensor the stage's buffer begins; nothing for a statement."""
+    """Indices in the whole tensor at which the stage's buffer begins; none for a statement."""
     store = _only_store(block)
     if store is None:
         return []

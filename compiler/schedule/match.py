@@ -47,7 +47,7 @@ class LoopInfo:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What is to be matched, in loop variables: ``buffer[indices] = value`` after ``init``.
+    """Statement to be matched, in loop variables: ``buffer[indices] = value`` after ``init``.
 
     Attributes:
         buffer: what is written.
@@ -70,7 +70,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a match has bound so far: operands and params of the behaviour; extended by copying."""
+    """Operands and params of the behaviour that a match has bound so far; extended by copying."""
 
     operands: Mapping[Buffer, BufferRef] = field(default_factory=dict)
     params: Mapping[Param, Expr] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class _Matcher:
         return bound
 
     def mismatch(self) -> Mismatch:
-        """Why the region isn't the behaviour, by the latest mismatch."""
+        """Difference between the region and the behaviour, by the latest mismatch."""
         parts = [f"expects {self.intrin.output.name}[...] = {show(self.intrin.update)}"]
         if self.intrin.init is not None:
             parts[0] += f" from {show(self.intrin.init)}"
@@ -360,7 +360,7 @@ class _Matcher:
             self.fail(f"{p.buffer.name} at one place, {_place(known)}", _place(ref), env)
 
     def window(self, p: Load, t: Load, env: Binding) -> BufferRef | None:
-        """Where the operand's first element lies; None where the target isn't such an operand."""
+        """Reference to the operand's first element; None where the target isn't such an operand."""
         scope = self.intrin.scopes.get(p.buffer.name)
         shape, rank = p.buffer.shape, len(p.buffer.shape)
         lead = len(t.indices) - rank
@@ -409,7 +409,9 @@ def _operands(op: str, expr: Expr) -> list[Expr]:
 
 
 def _neutral_element(op: str, dtype: str) -> Const | None:
-    """What an operator leaves another operand as it is with; None where there is no such value."""
+    """Constant with which an operator leaves another operand as it is; None where there is no such
+    value.
+    """
     if op in ("min", "max"):
         if not is_int(dtype):
             return None

@@ -50,7 +50,7 @@ from vdla.compiler.tir.visitor import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factored:
-    """What ``rfactor`` makes.
+    """Result of ``rfactor``.
 
     Attributes:
         func: the function with both stages.
@@ -166,7 +166,7 @@ def _find_reduction(func: PrimFunc, stage: str, target: Buffer) -> tuple[Block, 
 
 
 def _reduce_guard(stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var, Expr]) -> Expr:
-    """What the block's predicate says of the reduction, over the new axes."""
+    """Terms of the block's predicate about the reduction, over the new axes."""
     kept = []
     for term in terms(block.predicate):
         used = expr_vars(term)

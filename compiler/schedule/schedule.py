@@ -1,4 +1,5 @@
-"""What users hold: a ``Schedule`` of a function, with the primitives that make new stages; replay.
+"""Schedules, as users hold them: a ``Schedule`` of a function, with the primitives that make new
+stages; replay.
 
 A stage and its primitives are in ``stage``. The rewriting itself is in the modules beside this one
 (``loops``, ``attach``, ``cache`` …), which know functions, blocks and loops but no tensors.
@@ -35,7 +36,7 @@ _checks_each = ContextVar("verify after every primitive", default=True)
 
 
 class Schedule(State[Stage]):
-    """How the computation of some tensors runs; ``s[C]`` is the stage that computes ``C``.
+    """Schedule of the computation of some tensors; ``s[C]`` is the stage that computes ``C``.
 
     Every primitive rewrites the function ``mod``, which is verified and can be interpreted after
     each of them. A primitive that doesn't apply raises a ``ScheduleError``.

@@ -1,4 +1,5 @@
-"""What a schedule's primitives work on: the function as it stands, and the names for what is in it.
+"""State that a schedule's primitives work on: the function as it stands, and the names for what is
+in it.
 
 ``State`` has them for the whole function, ``StageBase`` for one stage, with the checks that every
 primitive of a stage begins with. What users hold is in ``schedule`` and ``stage``.
@@ -143,7 +144,9 @@ class State(Generic[AnyStage]):
 
 @dataclass(slots=True, eq=False)
 class StageBase:
-    """What all primitives of a stage need; the attributes are those of ``Stage``."""
+    """Fields and checks that all primitives of a stage need; the attributes are those
+    of ``Stage``.
+    """
 
     schedule: State[Any]
     name: str
@@ -178,7 +181,7 @@ class StageBase:
         return tuple(x.var for x in loops_of(path) if self._owns(x.var))
 
     def extent(self, axis: Var) -> int:
-        """How many steps one of the stage's loops has."""
+        """Number of steps of one of the stage's loops."""
         self._check(axis, "extent")
         return get_loop(self.schedule.mod, axis).extent
 

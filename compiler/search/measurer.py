@@ -20,12 +20,12 @@ CANDIDATE_SECONDS = 20.0  # that one may take
 
 
 class RefusalError(UserError):
-    """What measures is not what the search is for, such as a board of another config: no candidate
-    can be measured so, and the search ends."""
+    """A measuring machine that is not the one that the search is for, such as a board of another
+    config: no candidate can be measured so, and the search ends."""
 
 
 class Meter(ABC, Generic[Candidate, AnyOutcome]):
-    """What measures the candidates of one task; it goes to other processes, as candidates do.
+    """Measurement of the candidates of one task; it goes to other processes, as candidates do.
 
     With ``ALONE`` nothing may run beside a measurement: there is one process, whoever wants more.
     ``MEMORY`` is how many bytes a measurement may take beyond what its process had, as many as
@@ -43,7 +43,7 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
 
     @abstractmethod
     def measure(self, candidate: Candidate) -> AnyOutcome:
-        """What becomes of a candidate, in another process.
+        """Outcome of a candidate, measured in another process.
 
         Raises:
             ResourceLost: what it needs doesn't work; the candidate is measured elsewhere.

@@ -1,4 +1,4 @@
-"""What becomes of a candidate that is measured."""
+"""Outcomes of candidates that are measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STATUSES = ("ok", "illegal", "crash", "timeout")
 
 @dataclass(frozen=True)
 class Outcome(ABC):
-    """What became of a candidate; a target adds its figures, which are there for "ok" alone.
+    """Outcome of a candidate; a target adds its figures, which are there for "ok" alone.
 
     ``status`` is "ok", "illegal" (``note`` says why), "crash" or "timeout".
     """
@@ -22,7 +22,7 @@ class Outcome(ABC):
     @property
     @abstractmethod
     def cost(self) -> float:
-        """What the search makes as low as it can; infinity unless ``status`` is "ok"."""
+        """Cost that the search makes as low as it can; infinity unless ``status`` is "ok"."""
 
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)

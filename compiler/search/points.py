@@ -15,7 +15,7 @@ Candidate = TypeVar("Candidate")
 
 
 class Points(Protocol):
-    """What every searcher needs of a space: its size, random points, neighbours, children."""
+    """Interface of a space to searchers: its size, random points, neighbours, children."""
 
     def __len__(self) -> int: ...
 

@@ -47,12 +47,12 @@ class Record(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """What the candidate is of: records with one key can be compared."""
+        """Key of the task that the candidate is for: records with one key can be compared."""
 
     @property
     @abstractmethod
     def outcome(self) -> Outcome:
-        """What became of the candidate."""
+        """Outcome of the candidate."""
 
     @property
     def fresh(self) -> bool:
@@ -85,7 +85,7 @@ class Record(ABC):
 
     @classmethod
     def foreign(cls, line: Line) -> str | None:
-        """What a line that isn't such a record is instead; None where nobody knows."""
+        """Description of a line that isn't such a record; None where nobody knows."""
         return None
 
     def to_line(self) -> bytes:

@@ -144,8 +144,8 @@ class Table(Generic[Row]):
 
 @dataclass(frozen=True)
 class Features:
-    """What the learned model sees of every candidate of a table: a matrix [rows, features] with the
-    features' names.
+    """Features of every candidate of a table, for the learned model: a matrix [rows, features] with
+    the features' names.
 
     One of them is ``floor``, the cost that a candidate can't go below: a bound and no estimate.
     """

@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """How to search.
+    """Options of a search.
 
     ``trials`` is the most candidates per task, those in the log included; tasks that share theirs
     have them on average. A task's search ends before that where its best is within ``enough`` of
@@ -100,7 +100,7 @@ class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
         return ()
 
     def effort(self, point: int) -> float:
-        """How long a candidate's measurement takes, beside others'; the longest of a round begin
+        """Time of a candidate's measurement, relative to others'; the longest of a round begin
         first, so that none of them ends alone."""
         return 0.0
 
@@ -141,7 +141,7 @@ class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
 
     @property
     def level(self) -> float:
-        """What the search has come to, as ``history`` has it after each round."""
+        """Cost that the search has come to, as ``history`` has it after each round."""
         return self.least
 
     @property

@@ -10,7 +10,7 @@ from vdla.compiler.tir.ir import Var
 
 
 class Place(StageBase):
-    """Where a stage is computed."""
+    """Primitives that choose the place where a stage is computed."""
 
     __slots__ = ()
 

@@ -14,7 +14,7 @@ from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 
 class Running(StageBase):
-    """How a stage's loops run."""
+    """Primitives that choose how a stage's loops run."""
 
     __slots__ = ()
 

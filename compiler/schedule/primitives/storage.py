@@ -10,7 +10,7 @@ from vdla.compiler.tir.ir import Var
 
 
 class Storage(StageBase):
-    """Where a stage's buffer lies, and how."""
+    """Primitives that choose the memory and the layout of a stage's buffer."""
 
     __slots__ = ()
 

@@ -71,7 +71,9 @@ def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None)
 
 
 def describe(schedule: Schedule, dump: Dump) -> None:
-    """What stands before the loops: the expression and the primitives applied to it."""
+    """Dumps the texts that stand before the loops: the expression and the primitives
+    applied to it.
+    """
     dump("expression", show(schedule.built.func))
     dump("schedule", "\n".join(str(step) for step in schedule.trace) + "\n")
 
@@ -176,7 +178,9 @@ class Linker:
         self.parts.append(_Part(layer, [_renamed(op, tensors) for op in ops], bool(entries)))
 
     def _room(self, ops: list[Op]) -> int:
-        """Where in ACC a kernel has room beside the one before it; 0: it runs behind that one."""
+        """First entry in ACC where a kernel has room beside the one before it; 0: it runs behind
+        that one.
+        """
         if not self.config.vector_engine or not self.parts or has_gemm(ops):
             return 0
         before = self.parts[-1]

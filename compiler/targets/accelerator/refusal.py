@@ -1,4 +1,4 @@
-"""Why the accelerator leaves a node to the processor."""
+"""Reasons for which the accelerator leaves a node to the processor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vdla.isa.config import Config
 
 
 def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL) -> str | None:
-    """Why ``node`` can't or shouldn't run on the accelerator; None if it should.
+    """Reason for which ``node`` can't or shouldn't run on the accelerator; None if it should.
 
     Args:
         node: one of an optimized graph.

@@ -40,7 +40,7 @@ class Standalone:
     dram: NDArray[np.uint8]
 
     def check(self) -> list[Finding]:
-        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        """Findings of the static checker in the stream: none, unless the compiler is wrong."""
         program = self.program
         tensors = {name: (low, self.ends[name]) for name, low in self.addresses.items()}
         return check(program.config, program.instructions, self.dram, program.base, tensors)

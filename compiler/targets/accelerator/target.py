@@ -201,7 +201,9 @@ class Accelerator(Target):
         )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
-        """Why a node is better off on the processor: no template, or one that says so."""
+        """Reason for which a node is better off on the processor: no template, or one
+        that says so.
+        """
         return refusal(node, graph, self.config, self.min_fill)
 
     def placement(self, node: Node, refusals: Sequence[str]) -> Placement:

@@ -1,4 +1,4 @@
-"""What the instructions of a stream read and write, as arrays for compiled loops.
+"""Reads and writes of a stream's instructions, as arrays for compiled loops.
 
 All entries of all memories have a number each: those of one memory lie side by side, and the words
 of DRAM behind them all. An access is a nest of loops over such numbers.

@@ -43,7 +43,7 @@ class Axis:
 
     @property
     def extent(self) -> int:
-        """How many steps the loop has."""
+        """Number of steps of the loop."""
         return self.high - self.low
 
     @property
@@ -120,7 +120,7 @@ class Iteration:
         return place_a == place_b and all(axis.steps[a] == axis.steps[b] for axis in self.axes)
 
     def access(self, operand: str, axes: Sequence[Axis], *, write: bool = False) -> Access:
-        """What the operand accesses over some axes."""
+        """Access of the operand over some axes."""
         dims = tuple((a.extent, a.steps[operand]) for a in axes if a.steps[operand])
         return Access(self.space[operand], self.start[operand], dims, write)
 
@@ -209,7 +209,7 @@ def _joined(outer: Axis, inner: Axis) -> Axis | None:
 
 
 def _in_entries(leaf: Leaf, name: str, form: AffineExpr, lanes: int) -> dict[Var, int]:
-    """How many entries each loop steps by."""
+    """Number of entries that each loop steps by."""
     if any(step % lanes for step in form.terms.values()):
         raise CodegenError(f"{leaf.name}: expected {name} to step by whole vectors of {lanes}")
     return {v: step // lanes for v, step in form.terms.items()}

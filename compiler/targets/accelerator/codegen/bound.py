@@ -1,4 +1,4 @@
-"""How long a program may get: known before its instructions are made."""
+"""Bound of a program's length, known before its instructions are made."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from vdla.isa.registers import most_instructions
 
 
 def steps(stmt: Stmt, threads: bool = False) -> int:
-    """How often the calls of intrinsics in a statement run, all together: the most instructions
-    that it can become. With ``threads``, as often as virtual threads alone repeat them."""
+    """Number of times that the calls of intrinsics in a statement run, all together: the most
+    instructions that it can become. With ``threads``, as often as virtual threads alone repeat
+    them."""
     if isinstance(stmt, Evaluate):
         return 1
     inner = sum(steps(each, threads) for each in stmt_children(stmt))

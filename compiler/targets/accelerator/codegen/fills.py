@@ -43,5 +43,5 @@ def _writes_inp(op: Op) -> bool:
 
 
 def _written(op: Op) -> Access:
-    """What an instruction writes."""
+    """Access by which an instruction writes."""
     return next(each for each in op.accesses if each.write)

@@ -90,7 +90,7 @@ def _in_dram(func: PrimFunc) -> dict[str, int]:
 
 
 def _not_an_instruction(stmt: Stmt) -> str:
-    """What to say of a statement that no instruction does."""
+    """Description, for an error, of a statement that no instruction does."""
     if isinstance(stmt, Prefetch):
         return (
             f"{stmt.region.buffer.name}: expected no prefetch, which is for the CPU, found one; "

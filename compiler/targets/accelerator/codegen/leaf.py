@@ -71,7 +71,7 @@ class AffineExpr:
         return AffineExpr(constant, terms)
 
     def step(self, var: Var) -> int:
-        """How much the number grows when ``var`` grows by 1: its coefficient, or 0."""
+        """Growth of the number when ``var`` grows by 1: its coefficient, or 0."""
         return self.terms.get(var, 0)
 
 

@@ -68,7 +68,7 @@ OTHER, LOAD, GEMM, ALU = range(4)
 
 
 class _Spans(NamedTuple):
-    """What each instruction is, and the spans of entries that it accesses.
+    """Kind of each instruction, and the spans of entries that it accesses.
 
     ``kind`` is [instruction]; the spans of one begin at ``of`` [instruction + 1]. Of each,
     ``space`` is a number of its memory or tensor, ``write`` 1 where it is written, ``low`` its
@@ -152,7 +152,7 @@ def _highest(op: int, before: Numbers, length: int, spans: _Spans) -> int:
 
 @inline
 def _first_reader(load: int, later: Numbers, head: int, spans: _Spans) -> int:
-    """How many instructions behind ``head`` come before the first that conflicts with a LOAD."""
+    """Number of instructions behind ``head`` before the first that conflicts with a LOAD."""
     for place in range(min(WINDOW, len(later) - head)):
         if _clash(load, later[head + place], spans):
             return place

@@ -36,7 +36,9 @@ BY_ENGINE = "by engine"  # its value where parts also end where another engine g
 
 
 class Mark(Enum):
-    """Where a step of a pipelined loop begins, where one of its parts ends, where it ends."""
+    """Marks of a pipelined loop: where a step begins, where one of its parts ends,
+    where it ends.
+    """
 
     BEGIN = 0
     CUT = 1
@@ -119,7 +121,7 @@ def _steps(stream: Iterable[Op | Mark]) -> tuple[list[_Step], list[Op]]:
 
 
 def _divided(ops: list[Op]) -> tuple[list[Op], list[Op]]:
-    """What belongs to the step before, and to the one behind."""
+    """Instructions that belong to the step before, and those that belong to the one behind."""
     stores = [i for i, op in enumerate(ops) if isinstance(op.instruction, Store)]
     end = stores[-1] + 1 if stores else 0
     return ops[:end], ops[end:]

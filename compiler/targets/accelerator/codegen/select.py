@@ -320,7 +320,7 @@ def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
 
 
 def _pitch(f: Iteration, inp: str, second: str) -> int:
-    """How far a window's second row lies behind the first, at every step."""
+    """Distance in entries from a window's first row to the second, at every step."""
     if any(axis.steps[inp] != axis.steps[second] for axis in f.axes):
         raise Unroll
     return f.first[second] + f.start[second] - f.first[inp] - f.start[inp]

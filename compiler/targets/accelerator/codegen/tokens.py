@@ -120,7 +120,7 @@ def _rules(config: Config, alone: Collection[Engine]) -> _Rules:
 
 
 class _Notes(NamedTuple):
-    """What the pass keeps of the instructions so far.
+    """Notes of the pass about the instructions so far.
 
     ``last`` is [entry, WROTE or READ, engine]: the last instruction of an engine that touched it,
     by its number among the engine's. ``places`` is [engine, number], ``issued`` [engine]. ``known``
@@ -219,7 +219,7 @@ def _take_tokens(notes: _Notes, rules: _Rules, place: int, engine: int) -> None:
 
 @inline
 def _covers(notes: _Notes, neighbours: Numbers, other: int) -> int:
-    """How many engines are covered, in what they must have done, by waiting for ``other``.
+    """Number of engines covered, in what they must have done, by waiting for ``other``.
 
     Who covers another covers all that this one covers, so it counts more.
     """
@@ -291,7 +291,7 @@ def _mark(notes: _Notes, touched: Accesses, access: int, engine: int, number: in
 
 @inline
 def _next(touched: Accesses, low: int, high: int, entry: int, counters: Numbers) -> int:
-    """Where the innermost loop of an access begins next; NEVER behind the last."""
+    """Entry at which the innermost loop of an access begins next; NEVER behind the last."""
     loop = high - 2
     while loop >= low:
         extent, step = touched.extent[loop], touched.step[loop]

@@ -210,7 +210,7 @@ def _times_minus_one(x: str) -> Emit:
 
 
 def _operand_ranges(op: AluOp) -> dict[str, Range]:
-    """What an operation takes whole of x and y, where that is less than an int32."""
+    """Ranges of x and y that an operation takes whole, where these are less than an int32."""
     bits = ALU_OPERAND_BITS.get(op, {})
     return {name: signed(bits[name]) for name in ("x", "y") if name in bits}
 

@@ -1,4 +1,4 @@
-"""How a call of an intrinsic becomes instructions.
+"""Instructions that a call of an intrinsic becomes.
 
 An intrinsic's behaviour names its operands and parameters; an instruction has fields. ``Emit``
 connects the two: each role that an instruction's operands play (what is written, the weights, the
@@ -32,7 +32,7 @@ class Parameter:
 
     @property
     def key(self) -> str:
-        """What ``Laws.ranges`` calls the parameter, or the sum of several: ``"a + b"``."""
+        """Name in ``Laws.ranges`` of the parameter, or of the sum of several: ``"a + b"``."""
         return " + ".join(self.names)
 
 

@@ -29,18 +29,18 @@ def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
 
 
 def depth(scope: str, config: Config) -> int:
-    """How many entries an on-chip memory holds; of TAB, how many tables."""
+    """Number of entries that an on-chip memory holds; of TAB, number of tables."""
     return config.tables if scope == TAB else config.depth(BUFFER_OF_SCOPE[scope])
 
 
 def entries(buffer: Buffer, config: Config) -> int:
-    """How many entries one copy of a buffer takes: its elements, and the room between its rows,
-    over the lanes of an entry."""
+    """Number of entries that one copy of a buffer takes: its elements, and the room between its
+    rows, over the lanes of an entry."""
     return ceil_div(buffer.span, prod(entry_shape(buffer.scope, config)))
 
 
 def lead(buffer: Buffer, config: Config) -> int:
-    """How many entries lie before a buffer's first row: as many as between its rows."""
+    """Number of entries before a buffer's first row: as many as between its rows."""
     dense = zip(buffer.strides, buffer.strides[1:], buffer.shape[1:], strict=False)
     room = sum(outer - inner * size for outer, inner, size in dense)
     return room // prod(entry_shape(buffer.scope, config))

@@ -1,4 +1,4 @@
-"""Where an expression reads and writes: the indices of its tensors, in terms of its own axes.
+"""Places that an expression reads and writes: the indices of its tensors, in terms of its own axes.
 
 One dimension of a tensor is read at
 
@@ -34,7 +34,7 @@ class AccessError(Exception):
 
 @dataclass(frozen=True)
 class Portions:
-    """How a dimension's entries fall on the portions that its axes are cut into.
+    """Shares of a dimension's entries that fall on the portions that its axes are cut into.
 
     Entries count that lie in the tensor, not what is padded: ``most`` in any portion, ``first`` in
     the first, ``last`` in the last, ``total`` in all of them, one after the other.
@@ -58,11 +58,13 @@ class Index:
 
     @property
     def axes(self) -> tuple[Var, ...]:
-        """What it depends on."""
+        """Axes that it depends on."""
         return tuple(axis for axis, _ in self.terms)
 
     def portions(self, sizes: Sizes) -> Portions:
-        """What portions of some sizes read, one after the other in the order of the axes."""
+        """Entries that portions of some sizes read, one after the other in the order of
+        the axes.
+        """
         cuts = [list(_cut(axis, sizes)) for axis in self.axes]
         result = [self._inside(each) for each in product(*cuts)]
         return Portions(max(result), result[0], result[-1], sum(result))
@@ -89,7 +91,7 @@ def _cut(axis: Var, sizes: Sizes) -> Iterator[range]:
 
 
 def extent(axis: Var) -> int:
-    """How many entries an expression's axis has."""
+    """Number of entries of an expression's axis."""
     assert isinstance(axis, IterVar)
     return axis.extent
 

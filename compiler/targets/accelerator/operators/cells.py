@@ -1,4 +1,4 @@
-"""What follows the gates of a recurrent step: cells and states, by the ALU and tables.
+"""Cells and states, behind the gates of a recurrent step: by the ALU and tables.
 
 The functions are the graph's (``graph/ops/fixed_point.py``): each operation becomes a stage in ACC
 with an instruction. Two tables have a sigmoid's points and the ways between them.
@@ -131,7 +131,7 @@ class CellTensors:
 
     @property
     def inputs(self) -> list[Tensor]:
-        """What the function reads, in calling order."""
+        """Tensors that the function reads, in calling order."""
         return [*self.operands, *self.tables, *([] if self.scale is None else [self.scale])]
 
 
@@ -163,7 +163,7 @@ class Cells(Template[Cellwise, VectorTile]):
 
     @classmethod
     def placed(cls, node: Cellwise) -> str:
-        """What the placement report says."""
+        """Text of the placement report."""
         return "recurrent step on int32"
 
     @classmethod

@@ -111,5 +111,5 @@ class Concat(Moves[QConcat]):
 
 
 def _behind(start: int) -> Place:
-    """Where a part's vectors lie that has ``start`` of them before it."""
+    """Place of the vectors of a part that has ``start`` of them before it."""
     return lambda n, v, l: (n, v + start, l)

@@ -112,7 +112,7 @@ def estimate(work: TileCost, config: Config) -> NDArray[np.float64]:
 
 
 def timing(config: Config) -> Timing:
-    """What the recurrence knows of a machine."""
+    """Times of a machine that the recurrence needs, in cycles."""
     latency = float(config.memory.first_beat)
     return Timing(latency, float(STARTUP), float(TURN), bool(config.vector_engine))
 

@@ -53,7 +53,7 @@ class Custom(Template[ops.Custom, UserTile]):
 
     @classmethod
     def of(cls, node: ops.Custom, graph: Graph, config: Config) -> Custom:
-        """What was registered under the node's name."""
+        """Template of the operator that was registered under the node's name."""
         types = tuple((graph.tensors[n].shape, graph.tensors[n].dtype) for n in node.operands)
         return cls(registered(node.operator), types, node.settings)
 

@@ -71,7 +71,7 @@ class GatesTensors:
 
     @property
     def inputs(self) -> list[Tensor]:
-        """What the function reads, in calling order."""
+        """Tensors that the function reads, in calling order."""
         return [self.data, self.weight, *self.rows, *([] if self.addend is None else [self.addend])]
 
 
@@ -97,7 +97,9 @@ class Gates(Template[QGates, GatesTile]):
     def refusal(
         cls, node: QGates, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
-        """What follows needs tables; a sum's weights must lie in WGT all at once."""
+        """Reason for the host: no tables, which the next node needs, or weights of a sum that WGT
+        doesn't hold all at once.
+        """
         if not config.tables:
             return f"config {config.name} has no tables for functions (table_bytes = 0)"
         gates = cls.of(node, graph, config)
@@ -107,7 +109,7 @@ class Gates(Template[QGates, GatesTile]):
 
     @classmethod
     def placed(cls, node: QGates) -> str:
-        """What the placement report says."""
+        """Text of the placement report."""
         return "gates of int8 products on int32"
 
     @classmethod

@@ -80,5 +80,5 @@ class Interleave(Moves[QInterleave]):
 
 
 def _turn(row: int, column: int) -> Place:
-    """Where pixels lie whose turn comes at some row and column."""
+    """Place of the pixels whose turn comes at some row and column."""
     return lambda y, x, s, l: (y, row, x, column, s, l)

@@ -201,7 +201,7 @@ def _sum(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _turn(row: int, column: int) -> Place:
-    """Where pixels lie whose turn comes at some row and column."""
+    """Place of the pixels whose turn comes at some row and column."""
     return lambda n, y, x, v, l: (n, y, row, x, column, v, l)
 
 

@@ -1,4 +1,4 @@
-"""What templates share that move int8 tensors.
+"""Base of the templates that move int8 tensors.
 
 A LOAD widens a tile's bytes into ACC, and a STORE writes them where they belong, at another scale
 if need be. Between the two, the ALU may do some steps on each vector.
@@ -90,11 +90,13 @@ class Moves(Template[N, MoveTile]):
 
     @abstractmethod
     def expression(self, config: Config) -> MoveTensors:
-        """What is moved where."""
+        """Expression of the move: the tensors that are moved, and the places that they are moved
+        to.
+        """
 
     @property
     def grown(self) -> tuple[int, int]:
-        """How often an operand's row is stored, and its pixels in a row."""
+        """Number of times that an operand's row is stored, and its pixels in a row."""
         return 1, 1
 
     @property
@@ -178,7 +180,7 @@ class Moves(Template[N, MoveTile]):
 
     @staticmethod
     def _params(e: MoveTensors) -> list[Tensor]:
-        """What an expression reads, in calling order."""
+        """Tensors that an expression reads, in calling order."""
         read = [tensor for move in e.moves for tensor in (move.data, *move.others)]
         return [*read, e.scales] if e.table is None else [*read, e.table, e.scales]
 

@@ -1,4 +1,4 @@
-"""What the loops around an operator's tiles touch, move and repeat.
+"""Loops around an operator's tiles: the entries that they touch, move and repeat.
 
 A template declares the loops that its schedule makes around a tile, outermost first, and inside how
 many of them each tensor crosses the port. All sizes follow from that and from the indices of its
@@ -85,7 +85,7 @@ class Nest:
         return prod(map(extent, axes))
 
     def inside(self, level: str) -> int:
-        """How many loops there are down to a level."""
+        """Number of loops down to a level."""
         outer = LEVELS[: LEVELS.index(level) + 1]
         return sum(loop.level in outer for loop in self.loops)
 
@@ -177,7 +177,7 @@ class Nest:
         return trips
 
     def _axes(self, tensor: Tensor) -> set[Var]:
-        """What a tensor's indices depend on."""
+        """Axes that a tensor's indices depend on."""
         return {axis for index in self.indices[tensor] for axis in index.axes}
 
     def _moved(self, tensor: Tensor, inside: int) -> Size:
@@ -202,7 +202,9 @@ class Nest:
 
 
 def _cut(index: Index, around: Sequence[Loop]) -> _Cut:
-    """What the loops around it cut a dimension into: each way once, and which one is whose."""
+    """Portions that the loops around it cut a dimension into: each way once, and which one is
+    whose.
+    """
     sizes = {loop.axis: loop.size for loop in around}
     rows = np.stack(np.broadcast_arrays(*map(np.atleast_1d, sizes.values())))
     keys = np.ravel_multi_index(tuple(rows), tuple(rows.max(axis=1) + 1))

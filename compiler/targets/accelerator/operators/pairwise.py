@@ -1,4 +1,4 @@
-"""What templates of two tensors of one shape share: tiles of vectors, wherever those lie."""
+"""Base of the templates of two tensors of one shape: tiles of vectors, wherever those lie."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Pairwise(Template[N, VectorTile]):
 
     @abstractmethod
     def expression(self, config: Config) -> PairTensors:
-        """What is computed, and with which instructions."""
+        """Expression of the result, with the instructions that compute it."""
 
     @classmethod
     def refusal(

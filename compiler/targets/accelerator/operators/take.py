@@ -109,7 +109,7 @@ class Upsampling(Moves[QTake]):
 
     @property
     def grown(self) -> tuple[int, int]:
-        """How often an operand's row is stored, and its pixels in a row."""
+        """Number of times that an operand's row is stored, and its pixels in a row."""
         return self.down, self.across
 
     def run(self, tile: MoveTile) -> int:
@@ -167,7 +167,7 @@ def _stored(wide: Tensor, scales: Tensor, name: str) -> Tensor:
 
 
 def _behind(start: int) -> Place:
-    """Where a run's vectors lie that has ``start`` of them before it."""
+    """Place of the vectors of a run that has ``start`` of them before it."""
     return lambda y, v, l: (y, v + start, l)
 
 
@@ -185,7 +185,9 @@ def _runs(table: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _repeats(table: Sequence[int], size: int) -> int | None:
-    """How often a table has each index of an axis, one after another; None where it hasn't."""
+    """Number of times that a table has each index of an axis, one after another; None where it
+    hasn't.
+    """
     times, rest = divmod(len(table), size)
     if rest or list(table) != [i // times for i in range(len(table))]:
         return None

@@ -1,4 +1,4 @@
-"""What the accelerator can be given: one template per operator, and their protocol.
+"""Templates, which the accelerator can be given: one per operator, and their protocol.
 
 A **template** is an operator at one size, without a graph: it knows its expression, the tiles that
 it can be cut into, and what each of them costs. Its **tile** is a point of that space: with it the
@@ -99,7 +99,8 @@ class Template(template.Template[N, Config], Generic[N, T]):
     def refusal(
         cls, node: N, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
-        """Why a node of ``NODES`` can't or shouldn't run on the accelerator; None if it should.
+        """Reason for which a node of ``NODES`` can't or shouldn't run on the accelerator; None if
+        it should.
 
         Args:
             min_fill: the share of the input lanes that a convolution must fill.
@@ -108,7 +109,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
 
     @classmethod
     def placed(cls, node: N) -> str:
-        """What the placement report says of a node that runs on the accelerator."""
+        """Text of the placement report for a node that runs on the accelerator."""
         return f"{cls.NOUN} on int8"
 
     @classmethod
@@ -152,7 +153,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
 
     @property
     def wanted(self) -> str:
-        """What the buffers have to hold a tile of, for errors."""
+        """Name, for errors, of the operator of which the buffers have to hold a tile."""
         return self.NOUN
 
     # What all of them share -------------------------------------------------------------------
@@ -261,7 +262,7 @@ def operator_of(node: Node, graph: Graph, template: AnyTemplate, config: Config)
 
 
 def alike(tiles: Sequence[T]) -> Iterator[tuple[Places, T]]:
-    """Where the tiles stand that make the same loops, and these tiles as one.
+    """Places of the tiles that make the same loops, with these tiles as one.
 
     Such tiles are equal in all that isn't a number; the numbers of the one are columns.
     """
@@ -308,13 +309,15 @@ def vectors_of(node: Node, graph: Graph, config: Config) -> int:
 
 
 def without_blocks(node: Node, graph: Graph) -> str | None:
-    """Why a node's result has no channel blocks; None for images and vectors, which have."""
+    """Reason for which a node's result has no channel blocks; None for images and vectors, which
+    have.
+    """
     rank = len(graph.tensors[node.output].shape)
     return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
 
 
 def unlike_blocks(config: Config) -> str | None:
-    """Why a block of an image's pixels is no tile of weights; None where it is one."""
+    """Reason for which a block of an image's pixels is no tile of weights; None where it is one."""
     if config.block_in == config.block_out:
         return None
     blocks = f"{config.block_in} and {config.block_out}"
@@ -322,7 +325,7 @@ def unlike_blocks(config: Config) -> str | None:
 
 
 def no_reciprocals(config: Config) -> str | None:
-    """Why a config has no reciprocals of lanes; None where it has."""
+    """Reason for which a config has no reciprocals of lanes; None where it has."""
     if config.reciprocal_units:
         return None
     return f"config {config.name} has no reciprocals (reciprocal_units = 0)"

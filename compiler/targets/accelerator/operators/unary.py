@@ -1,4 +1,4 @@
-"""What templates of one tensor share: its vectors, in the order in which they lie in DRAM."""
+"""Base of the templates of one tensor: its vectors, in the order in which they lie in DRAM."""
 
 from __future__ import annotations
 

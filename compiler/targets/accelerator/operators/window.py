@@ -1,4 +1,4 @@
-"""What convolutions and pools share: windows that step over an image."""
+"""Base of convolutions and pools: windows that step over an image."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ class Windowed:
         return np.asarray(np.maximum(rows, cols * entries) <= MAX_PAD)
 
     def named(self, noun: str) -> str:
-        """How errors name it."""
+        """Name of the window for errors."""
         pad = max(self.pads)
         padded = f" padded by {pad} (at most {MAX_PAD} in one LOAD)" if pad > MAX_PAD else ""
         return f"a {self.kernel[0]}×{self.kernel[1]} {noun}{padded}"
 
 
 def only_padding(node: ops.Windowed, graph: Graph) -> str | None:
-    """Why windows that never look at the image, in a direction, are left to the processor: strides
-    step over all of it."""
+    """Reason for which windows that never look at the image, in a direction, are left to the
+    processor: strides step over all of it."""
     window = node.window([graph.tensors[name].shape for name in node.inputs])
     image = graph.tensors[node.data].shape[2:]
     for i, (size, count) in enumerate(zip(image, window.places(image), strict=True)):

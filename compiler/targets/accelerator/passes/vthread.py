@@ -78,7 +78,7 @@ def _own(body: Stmt, threads: int) -> Stmt:
 
 
 def work(stmt: Stmt) -> str | None:
-    """What a leaf's instructions do: load, compute or store; None where a statement has more than
+    """Kind of a leaf's instructions: load, compute or store; None where a statement has more than
     one leaf."""
     while not isinstance(stmt, Evaluate):
         if isinstance(stmt, For | Block):

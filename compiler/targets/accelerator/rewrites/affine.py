@@ -35,7 +35,7 @@ class _Speller:
         self.around = Neighbours(self.graph)
 
     def made(self, node: Node) -> Node:
-        """What stands in a node's place."""
+        """Node in a node's place."""
         if not isinstance(node, ops.Add | ops.Binary) or self.around.end(node) is None:
             return node
         known, shape = self.graph.constants, self.around.shape(node.output)

@@ -65,7 +65,7 @@ class Cluster(ABC):
         """The operator on the sources' images."""
 
     def constants(self) -> dict[str, Array]:
-        """What its node reads besides, by the names of its fields."""
+        """Arrays that its node reads besides, by the names of its fields."""
         return {}
 
 
@@ -103,7 +103,7 @@ class Product(Cluster):
         return Order(tuple(stack), (channels,), (pixels,))
 
     def orders(self, order: Order) -> tuple[Order, ...]:
-        """What is summed over lies in both factors' channels."""
+        """Orders of the factors: the axis that is summed over lies in both factors' channels."""
         stack, (rows, columns) = order.batch, (self.rank - 2, self.rank - 1)
         return Order(stack, (columns,), (rows,)), Order(stack, (rows,), (columns,))
 
@@ -188,7 +188,7 @@ class Mean(Cluster):
         )
 
     def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
-        """What the source has as a batch and as channels."""
+        """Order of the source: its axes as a batch and as channels."""
         order = known[0].order() if known[0] else None
         if order is None or {*order.batch} & {*self.axes}:
             return None
@@ -254,7 +254,7 @@ class Normalization(Cluster):
         return cls(node, (source,), whole.axes, rank, *terms)
 
     def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
-        """What is normalized lies in pixels then, and what was beside it in channels."""
+        """Order in which the normalized axes lie in pixels, and those beside them in channels."""
         order = known[0].order() if known[0] else None
         batch = order.batch if order else tuple(range(self.rank - 2))
         batch = tuple(axis for axis in batch if axis not in self.axes)
@@ -293,7 +293,9 @@ class Normalization(Cluster):
 
 
 def cluster_of(node: ops.Quantize, around: Neighbours) -> Cluster | None:
-    """What a node quantizes, if it is a cluster and the result int8 with one scale."""
+    """Cluster that a node quantizes; None where it quantizes none, or the result isn't int8 with
+    one scale.
+    """
     if node.axis is not None or around.graph.tensors[node.output].dtype != "int8":
         return None
     kinds: tuple[type[Cluster], ...] = (Product, SoftmaxCluster, Mean, Normalization)

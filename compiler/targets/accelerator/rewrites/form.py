@@ -1,4 +1,4 @@
-"""How the elements of a tensor of any shape lie in an image [N, C, 1, W].
+"""Layout of the elements of a tensor of any shape in an image [N, C, 1, W].
 
 An axis is a product of **factors**: a sequence [1, 197, 192] with three heads has the axes (), (t,)
 and (h, f), where t, h and f are factors of sizes 197, 3 and 64. The image's N, C and W are products
@@ -50,7 +50,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """How a tensor lies in an image; see the grammar above."""
+    """Layout of a tensor in an image; see the grammar above."""
 
     axes: tuple[Factors, ...]
     places: Places
@@ -177,7 +177,7 @@ def shared(some: Factors, others: Factors) -> Factors:
 
 
 def _position(factors: Factors, place: Factors) -> int | None:
-    """Where factors stand one behind another in a place."""
+    """Index in a place from which on factors stand one behind another; None where they don't."""
     count = len(factors)
     starts = range(len(place) - count + 1)
     return next((n for n in starts if place[n : n + count] == factors), None)

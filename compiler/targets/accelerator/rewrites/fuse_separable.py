@@ -59,7 +59,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Costs:
-    """What decides: a config, how many virtual threads schedules use, and tuned schedules."""
+    """Costs that decide, by a config, the number of virtual threads of schedules, and tuned
+    schedules.
+    """
 
     config: Config
     vthreads: int
@@ -180,7 +182,9 @@ class _Fusion:
         return self.graph.tensors[node.weight].shape[2:] == (1, 1)
 
     def _obstacle(self, node: ops.QConv2d, between: str) -> str:
-        """Why a 1 × 1 convolution can't be joined over a tensor; empty where it can."""
+        """Reason for which a 1 × 1 convolution can't be joined over a tensor; empty
+        where it can.
+        """
         if between in self.graph.outputs:
             return f"{between} is a result of the network"
         if len(self.uses[between]) > 1:
@@ -190,7 +194,7 @@ class _Fusion:
         return ""
 
     def _refusal(self, node: ops.QConv2d) -> str:
-        """Why a grouped convolution is never joined; empty where it may be."""
+        """Reason for which a grouped convolution is never joined; empty where it may be."""
         outputs, inputs = self.graph.tensors[node.weight].shape[:2]
         if not is_depthwise(node, self.graph):
             counts = f"{inputs} and {outputs // node.groups}"
@@ -201,7 +205,9 @@ class _Fusion:
         return ""
 
     def _cost(self, widest: Choice, won: float) -> str:
-        """Why convolutions aren't all joined where joining fewer of them saves ``won`` cycles."""
+        """Reason for which convolutions aren't all joined where joining fewer of them saves ``won``
+        cycles.
+        """
         if widest.together is None:
             depths = ", ".join(f"{b} {self.config.depth(b)}" for b in ("inp", "wgt", "acc"))
             return f"no tile of them fits {depths} entries"

@@ -75,8 +75,8 @@ class _Heads:
         return True
 
     def others(self, node: Node, name: str, axis: int) -> list[Axis] | None:
-        """Where else an operator has the features of one of its tensors; None where it needs them
-        as they are."""
+        """Other axes at which an operator has the features of one of its tensors; None where it
+        needs them as they are."""
         if isinstance(node, ops.QDense):
             whole = name in (node.data, node.output) and axis == 1
             return [] if whole and node.lo <= node.out_zp <= node.hi else None

@@ -1,4 +1,4 @@
-"""What the host does with inputs comes first, and with results last: it cuts no stream of the
+"""Order of the host's work: on inputs first, and on results last, so that it cuts no stream of the
 accelerator."""
 
 from __future__ import annotations

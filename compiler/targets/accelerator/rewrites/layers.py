@@ -36,7 +36,7 @@ def gives_back(table: Array | None) -> bool:
 
 
 def operands(node: Node) -> list[str]:
-    """What a node reads that isn't its own, each once."""
+    """Names of the tensors that a node reads and that aren't its own, each once."""
     return list(dict.fromkeys(name for name in node.inputs if name not in node.parameters))
 
 

@@ -1,4 +1,4 @@
-"""What float operators a tensor is made of: normalizations and softmax in all their spellings.
+"""Float operators that a tensor is made of: normalizations and softmax in all their spellings.
 
 normalization  (x - mean) / √(mean((x - mean)²) + epsilon) * gamma + beta
                x * factor + (beta - mean * factor), factor = gamma / √(…)
@@ -91,15 +91,15 @@ class _Matcher:
         self.around = around
 
     def scaled(self, name: str) -> Parts | None:
-        """What is above a mean and what is under the root that divides it, with factor and offset
-        behind."""
+        """Parts of a normalization: the difference from a mean, what is under the root that divides
+        it, and factor and offset behind."""
         value, beta = self.operand(name, "add")
         value, gamma = self.operand(value, "mul")
         quotient = self.quotient(value)
         return (*quotient, gamma, beta) if quotient else None
 
     def factored(self, name: str) -> Parts | None:
-        """What ``scaled`` gives, of x * factor + (beta - mean * factor)."""
+        """Parts of a normalization, as by ``scaled``, of x * factor + (beta - mean * factor)."""
         for first, second in _both(self.binary(name, "add")):
             product, rest = self.binary(first, "mul"), self.binary(second, "sub")
             if product is None or rest is None or rest[0] not in self.around.graph.constants:
@@ -130,7 +130,9 @@ class _Matcher:
         return None
 
     def operand(self, name: str, function: str) -> tuple[str, Array | None]:
-        """What a constant is combined with, and the constant; the tensor itself where none is."""
+        """Tensor that a constant is combined with, and the constant; the tensor itself where none
+        is.
+        """
         known = self.around.graph.constants
         for value, constant in _both(self.binary(name, function)):
             if constant in known:
@@ -138,7 +140,7 @@ class _Matcher:
         return name, None
 
     def quotient(self, name: str) -> tuple[str, str] | None:
-        """What is divided by a root, and what that is the root of."""
+        """Tensor that is divided by a root, and the tensor that this is the root of."""
         if pair := self.binary(name, "div"):
             under = self.unary(pair[1], "sqrt")
             return (pair[0], under) if under else None
@@ -148,7 +150,7 @@ class _Matcher:
         return None
 
     def inverse_root(self, name: str) -> str | None:
-        """What a tensor is the reciprocal root of."""
+        """Tensor of which a tensor is the reciprocal root; None where it isn't one."""
         if root := self.unary(name, "reciprocal"):
             return self.unary(root, "sqrt")
         base, exponent = self.operand(name, "pow")
@@ -160,7 +162,7 @@ class _Matcher:
         return None
 
     def unary(self, name: str, function: str) -> str | None:
-        """What a function of one has made a tensor of."""
+        """Tensor that a function of one operand has made a tensor of; None for another function."""
         node = self.around.makers.get(name)
         return node.data if isinstance(node, ops.Unary) and node.function == function else None
 
@@ -179,7 +181,7 @@ class _Matcher:
         return base == of and exponent is not None and bool((exponent == 2).all())
 
     def difference(self, name: str) -> tuple[str, tuple[int, ...]] | None:
-        """What a tensor is above its own mean, and the axes of that."""
+        """Tensor whose difference from its own mean a tensor is, and the axes of that mean."""
         pair = self.binary(name, "sub")
         mean = self.reduction(pair[1], "mean") if pair else None
         return (pair[0], mean.axes) if pair and mean and mean.data == pair[0] else None

@@ -1,4 +1,4 @@
-"""What stands before and behind the nodes of a graph."""
+"""Makers and readers of the tensors before and behind the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Neighbours:
         return maker if self.graph.tensors[maker.data].dtype == "int8" else None
 
     def end(self, node: Node) -> ops.Quantize | None:
-        """What quantizes a node's result with one scale, if nothing else reads it."""
+        """Quantize node that alone reads a node's result, and with one scale; None where there is
+        none.
+        """
         users = self.uses[node.output]
         end = users[0] if len(users) == 1 and node.output not in self.graph.outputs else None
         return end if isinstance(end, ops.Quantize) and end.axis is None else None

@@ -111,8 +111,8 @@ class _Pieces:
         return [*pieces, last, replace(node, data=last.output)]
 
     def source(self, node: ops.Quantize, real: str) -> str | None:
-        """What a Dequantize gives of a tensor, as what a node quantizes reads it; None where that
-        reads the tensor before it was quantized."""
+        """Dequantized form of a tensor, as what a node quantizes reads it; None where that reads
+        the tensor before it was quantized."""
         if isinstance(self.around.makers.get(real), ops.Dequantize):
             return real
         result, rest, seen = None, [node.data], set[str]()
@@ -138,7 +138,7 @@ class _Pieces:
         return isinstance(self.around.makers.get(node.data), ops.Softmax)
 
     def whole(self, node: ops.Quantize, around: Neighbours) -> Whole | None:
-        """What a node quantizes, if that is a whole one."""
+        """Whole that a node quantizes; None where it quantizes none."""
         data = node.data if around is self.around else self.real.get(node.data, node.data)
         return deviation_of(data, around) or shares_of(data, around)
 

@@ -61,7 +61,7 @@ class _Selector:
         return refusal(node, graph, self.config, self.min_fill) is None
 
     def convolutions(self, node: Node, graph: Graph) -> Sequence[Node]:
-        """What a node becomes; its tensors and constants are added to ``graph``."""
+        """Convolutions that a node becomes; its tensors and constants are added to ``graph``."""
         if self.fits(node, self.graph) or len(graph.tensors[node.output].shape) != 4:
             return ()
         if isinstance(node, ops.QTake):

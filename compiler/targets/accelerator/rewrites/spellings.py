@@ -45,7 +45,7 @@ class _Speller:
         self.around = Neighbours(self.graph)
 
     def made(self, node: Node) -> Sequence[Node]:
-        """What stands in a node's place."""
+        """Nodes in a node's place."""
         if isinstance(node, ops.Einsum):
             return list(self.product(node)) or [node]
         if isinstance(node, ops.Where):

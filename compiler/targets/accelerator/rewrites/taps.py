@@ -147,7 +147,7 @@ def _taps_as_channels(weight: Array, kernel: ir.Pair) -> Array:
 
 
 def _cycles(fold: _Fold, graph: Graph, config: Config) -> tuple[float, float]:
-    """What multipliers or memory take at least, and the multipliers alone."""
+    """Cycles that multipliers or memory take at least, and those of the multipliers alone."""
     o, *image = graph.tensors[fold.conv.output].shape[1:]
     c, *folded = fold.image.shape[1:]
     pixels, block = prod(image), config.channel_block

@@ -93,7 +93,7 @@ class _Viewer:
         return replace(self.graph, nodes=tuple(nodes))
 
     def joined(self, node: ops.QConcat) -> list[Node]:
-        """What a concatenation becomes: copies of some parts, and its addresses."""
+        """Nodes that a concatenation becomes: copies of some parts, and its addresses."""
         numbers = range(len(node.parts))
         views = {n for n in numbers if self.may_be_view(node, n)}
         together = node.axis == 0 or self.graph.tensors[node.output].shape[0] == 1

@@ -1,4 +1,4 @@
-"""What schedule search needs of the accelerator: tiles, and their cycles on the simulator.
+"""Schedule search for the accelerator: tiles, and their cycles on the simulator.
 
 ``workload``: what is scheduled. ``tile_space`` and ``tile_features``: which tiles there are, and
 what the learned model sees of them. ``simulation``: how many cycles one takes. ``tile_records``:

@@ -38,8 +38,8 @@ class Cycles(Outcome):
 
 @dataclass(frozen=True, eq=False)
 class TileMeter(Meter[Tile, Cycles]):
-    """What measures the tiles of an operator on a config's accelerator: on the board of that name,
-    or without a name on the simulator.
+    """Meter of an operator's tiles on a config's accelerator: on the board of that name, or without
+    a name on the simulator.
 
     The operator's constants are zeros: no cycle depends on them, and they take few bytes on the way
     to other processes.
@@ -86,7 +86,7 @@ class TileMeter(Meter[Tile, Cycles]):
 
 @dataclass(frozen=True, eq=False)
 class Simulation(TileMeter):
-    """What measures the tiles of an operator on the cycle simulator."""
+    """Meter of an operator's tiles on the cycle simulator."""
 
     def run(self, built: LayerProgram) -> Cycles:
         """The cycles that the simulator counts.

@@ -52,7 +52,7 @@ class TileRecord(Record):
 
     @property
     def outcome(self) -> Cycles:
-        """What became of the tile."""
+        """Outcome of the tile."""
         return Cycles(self.status, self.note, self.cycles)
 
     @property

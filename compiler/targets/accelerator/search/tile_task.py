@@ -50,7 +50,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
 
     @cached_property
     def features(self) -> Features:
-        """What the learned model sees of every tile."""
+        """Features of every tile, for the learned model."""
         return features(self.meter.operator.template, self.space, self.meter.config)
 
     @property

@@ -1,4 +1,4 @@
-"""What the measurements of all workloads teach a search for another one."""
+"""Transfer of all workloads' measurements to a search for another workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a measurement is of: an operator's geometry on one machine, simulated or a board.
+"""Workloads, which measurements are of: an operator's geometry on one machine, simulated or a
+board.
 
 Zero points, scales and clipping bounds change results and no cycle, so layers that differ in
 nothing else are one workload, tuned once.
@@ -59,7 +60,7 @@ class Workload:
         return BY_NAME[self.kind].from_json(json.loads(self.shape))
 
     def to_json(self) -> dict[str, object]:
-        """What a record holds of it; the config's hash is there for the reader."""
+        """JSON in a record; the config's hash is there for the reader."""
         where = {"board": self.board} if self.board else {}
         return {
             "kind": self.kind,

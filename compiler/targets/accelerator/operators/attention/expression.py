@@ -193,7 +193,7 @@ class _Parts:
         return self.shape.heads, self.groups, *sizes, self.lanes
 
     def _key_rows(self, head_keys: Tensor) -> Tensor:
-        """What the queries' zero point adds to the scores of each key."""
+        """Terms that the queries' zero point adds to the scores of each key."""
         s, ones = self.shape, self.constants["ones"]
         sums = self.of_keys.step(
             "key_sums", self.ins.gemm_zero, (s.heads, self.rows, self.lanes),
@@ -277,7 +277,7 @@ class _Parts:
         )
 
     def _value_columns(self, value_tiles: Tensor) -> Tensor:
-        """What the shares' zero point adds to each value, and what both zero points add."""
+        """Terms that the shares' zero point adds to each value, and that both zero points add."""
         s, one, size = self.shape, self.constants["one"], (self.blocks, self.lanes)
         sums = self.of_values.step(
             "value_sums", self.ins.gemm_zero, (s.heads, self.outs, self.lanes),

@@ -110,12 +110,12 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
 
 
 def _channels(shape: ConvSizes, parts: int, g: Expr, o: Expr, s: Expr) -> Expr:
-    """Where the vector of an output's channels stands among those of all channels."""
+    """Index of the vector of an output's channels among those of all channels."""
     return (g * shape.outputs + o) * parts + s
 
 
 class _Finish:
-    """What a convolution's sums go through, step by step; STORE requantizes what comes last.
+    """Steps that a convolution's sums go through, one by one; STORE requantizes what comes last.
 
     ``limits`` are the zero point and the bounds of the next requantization, by the last of
     ``scales``.

@@ -96,7 +96,9 @@ class Space:
         return np.stack([outputs, rows, cols, inputs, weights])
 
     def _stages(self, tile: ConvTile) -> Size:
-        """How many buffer copies fit of the operands that change; 0 where a tile isn't legal."""
+        """Number of buffer copies that fit, of the operands that change; 0 where a tile isn't
+        legal.
+        """
         s, c, e, nest = self.shape, self.config, self.tensors, self.nest(tile)
         step, part = nest.inside("step"), nest.inside("part")
         *_, tall, wide, _, _ = nest.spans(e.data, step)

@@ -80,7 +80,9 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
 
     @classmethod
     def placed(cls, node: ops.Fused) -> str:
-        """What stays on chip between its parts."""
+        """Text of the placement report: the names of its parts, between which tensors
+        stay on chip.
+        """
         names = " → ".join(part.name for part in node.parts)
         return f"{names} on int8, as one" if len(node.parts) > 1 else f"{cls.NOUN} on int8"
 

@@ -135,7 +135,7 @@ class Model:
         return max(compute + wait, STORE_SHARE * store, bus) + steps * STARTUP
 
     def _ends(self, tile: SeparableTile) -> float:
-        """What the first tile waits for and the last one leaves to do."""
+        """Cycles that the first tile waits and that the last one adds."""
         latency, step = self.config.memory.first_beat + TURN, self._step(tile)
         if tile.vthreads == 1:
             return latency
@@ -147,8 +147,8 @@ class Model:
         return tile.rows * tile.cols * self.out_beats * (self.shape.outputs or self.shape.blocks)
 
     def _wait(self, step: Step, out: float, added: float) -> float:
-        """How long a tile's first sums wait while those of the tile before, which lie in the same
-        place, are stored portion by portion."""
+        """Cycles that a tile's first sums wait while those of the tile before, which lie in the
+        same place, are stored portion by portion."""
         product, stored = step.project / PORTIONS, 0.0
         free = (PORTIONS - 1) * product + step.expand + step.filter + added
         last = free + step.project

@@ -172,7 +172,7 @@ def _narrowed(sums: Sums, limits: Limits, name: str) -> Tensor:
 
 
 def _image(data: Tensor, expand: Sums | None, shape: SeparableSizes, block: int) -> Tensor:
-    """What the window steps over."""
+    """Image that the window steps over."""
     n, _, height, width, _ = data.shape
     (top, left, _, _), (sy, _), phases = shape.pads, shape.strides, shape.phases
     rows = (shape.out_height - 1) * sy + (shape.kernel[0] - 1) * shape.dilations[0] + 1

@@ -81,7 +81,7 @@ class SeparableSizes(Windowed):
 
     @property
     def reach(self) -> int:
-        """How many neighbouring columns of one phase a row of the kernel sees."""
+        """Number of neighbouring columns of one phase that a row of the kernel sees."""
         return ceil_div(self.kernel[1], self.phases)
 
     @property
@@ -103,8 +103,8 @@ class SeparableSizes(Windowed):
 
     @property
     def pitch(self) -> int:
-        """How many rows of the kernel a window's second row is behind the first. The second rows
-        end with the kernel; where there is an odd number of them, one is seen twice."""
+        """Number of rows of the kernel from a window's first row to the second. The second rows end
+        with the kernel; where there is an odd number of them, one is seen twice."""
         return 0 if self.pairs_phases else self.kernel[0] - self.steps[0]
 
     @property
