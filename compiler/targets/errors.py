@@ -1,4 +1,4 @@
-"""What a caller can do about a target that can't be had, or that has no code for an operator."""
+"""Errors about a target that can't be had, or that has no code for an operator."""
 
 from __future__ import annotations
 

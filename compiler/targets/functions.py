@@ -1,4 +1,4 @@
-"""What functions of all targets have in common: names, digests, and schedules that were tuned."""
+"""Functions of all targets: names, digests, and schedules that were tuned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What works element by element is one function with what it reads from or is read by.
+"""Groups of operators: those that work element by element are one function with the operator that
+they read from or are read by.
 
 before: c = Conv2d(x, w); s = Add(c, r); y = Relu(s)     after: y = Conv2d(x, w) + Add(r) + Relu
 before: s = Mul(a, b); e = Erf(s); y = Mul(s, e)         after: y = Mul(a, b) + Erf + Mul
@@ -114,7 +115,7 @@ def _leads(node: Node) -> bool:
 
 
 def _size(group: list[Node]) -> int:
-    """How many operators an element takes when each is computed wherever it is read."""
+    """Number of operators that an element takes when each is computed wherever it is read."""
     sizes: dict[str, int] = {}
     for node in group:
         sizes[node.output] = 1 + sum(sizes.get(name, 0) for name in node.inputs)

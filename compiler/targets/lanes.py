@@ -16,7 +16,7 @@ COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="
 
 
 def lanes_of(*values: ll.Value) -> int:
-    """How many lanes the widest has; 0 where all are scalars."""
+    """Number of lanes of the widest value; 0 where all are scalars."""
     return max((v.type.count for v in values if isinstance(v.type, ll.VectorType)), default=0)
 
 

@@ -50,7 +50,7 @@ class TemplateTarget(Target):
         """
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
-        """Why none of its templates takes a node."""
+        """Reason for which none of its templates takes a node."""
         template, reasons = first_template(self.TEMPLATES, node, graph, self)
         if template is not None:
             return None
@@ -81,7 +81,7 @@ class TemplateTarget(Target):
 
 
 def outside_targets() -> dict[str, EntryPoint]:
-    """What installed packages bring, by name."""
+    """Targets of installed packages, by name."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 

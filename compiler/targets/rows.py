@@ -9,7 +9,7 @@ from vdla.compiler.tir.visitor import loads
 
 
 def shared_rows(s: Schedule, result: Stage) -> int:
-    """How many of the result's first axes every stage has, and reads the others' elements by."""
+    """Number of the result's first axes that every stage has, and reads the others' elements by."""
     counts = list[int]()
     for stage in s.stages.values():
         op = stage.op

@@ -1,4 +1,4 @@
-"""What the compiler asks of a target: something that runs operators of a graph.
+"""Interface of the compiler to a target, which runs operators of a graph.
 
 A graph goes through its targets in order. Each of them
 
@@ -37,7 +37,7 @@ Report = Callable[[str, str], None]  # of a pass's name, and the program's text 
 
 @dataclass(frozen=True)
 class Code:
-    """What the runtime of another package's target runs for one node.
+    """Code that the runtime of another package's target runs for one node.
 
     ``args`` are the tensors that it gets, its result last; ``constants`` are those of them that it
     alone needs.
@@ -80,7 +80,7 @@ class Target(ABC):
 
     @abstractmethod
     def refusal(self, node: Node, graph: Graph) -> str | None:
-        """Why a node can't or shouldn't run here; None if it should."""
+        """Reason for which a node can't or shouldn't run here; None if it should."""
 
     @abstractmethod
     def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
@@ -106,7 +106,7 @@ class Target(ABC):
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """What each of its nodes is in a laid-out graph, by name.
+        """Code of each of its nodes in a laid-out graph, by name.
 
         Args:
             graph: it is laid out.

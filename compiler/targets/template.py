@@ -1,4 +1,4 @@
-"""How targets compute nodes: what the templates of all targets have in common.
+"""Templates, by which targets compute nodes: what those of all targets have in common.
 
 A **template** is one way to compute some kinds of nodes on a target. It says of a node why it can't
 or shouldn't, or is made for it. Two kinds of targets use it:
@@ -34,7 +34,9 @@ class Template(ABC, Generic[N, M]):
 
     @classmethod
     def refusal(cls, node: N, graph: Graph, machine: M) -> str | None:
-        """Why a node of ``NODES`` can't or shouldn't be computed so; None if it should."""
+        """Reason for which a node of ``NODES`` can't or shouldn't be computed so; None if it
+        should.
+        """
         return None
 
 

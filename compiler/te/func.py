@@ -33,7 +33,7 @@ Names = Mapping[Operation, str]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What ``build`` makes: a function, and where each tensor and each operation is in it.
+    """Result of ``build``: a function, and where each tensor and each operation is in it.
 
     The block of an operation with one output has the name of its buffer.
 

@@ -111,7 +111,7 @@ class IRBuilder:
 
     @contextmanager
     def if_scope(self, cond: Expr) -> Iterator[None]:
-        """What is made inside the ``with`` is done where ``cond``, a bool, holds."""
+        """Has what is made inside the ``with`` done where ``cond``, a bool, holds."""
         cond = as_condition("if_scope", cond)
         self._open.append([])
         yield
@@ -119,7 +119,7 @@ class IRBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """What is made inside the ``with`` is done where the condition just before doesn't hold.
+        """Has what is made inside the ``with`` done where the condition just before doesn't hold.
 
         Raises:
             TEError: no ``if_scope`` stands directly before.

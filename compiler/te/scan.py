@@ -40,7 +40,7 @@ class ScanOp(Operation):
 
     @property
     def rows(self) -> int:
-        """How many leading rows ``init`` gives."""
+        """Number of leading rows that ``init`` gives."""
         return self.init[0].shape[0]
 
     @property
@@ -182,7 +182,9 @@ def _shown(tensor: Tensor) -> str:
 def _step_tensors(
     name: str, updates: Sequence[Tensor], states: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """What depends on a state, and the updates, in the order in which a step computes them."""
+    """Tensors that depend on a state, and the updates, in the order in which a step
+    computes them.
+    """
     inside: set[Tensor] = set(states)
     body: list[Tensor] = []
     for tensor in producers(updates):

@@ -108,7 +108,9 @@ def var(name: str = "n") -> Size:
 
 
 def _made(operate: Arithmetic, a: object, b: object) -> Any:
-    """What arithmetic makes of two integers, one of them a size; expressions have their own."""
+    """Size that arithmetic makes of two integers, one of them a size; expressions have
+    their own.
+    """
     if isinstance(a, Expr) or isinstance(b, Expr):
         return NotImplemented
     if not isinstance(a, int) or not isinstance(b, int):

@@ -42,7 +42,7 @@ class IterVar(Var):
 
 @dataclass(frozen=True, slots=True)
 class ThreadAxis:
-    """What ``Stage.bind`` binds a loop to; ``te.thread_axis`` makes it.
+    """Thread axis that ``Stage.bind`` binds a loop to; ``te.thread_axis`` makes it.
 
     ``tag`` says what kind of thread it is; ``threads`` is how many threads share the loop's steps,
     or 0 where each step is a thread.
@@ -54,7 +54,7 @@ class ThreadAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reducer:
-    """How two values, or two tuples of values, combine; in any order, from ``identity`` on.
+    """Combination of two values, or of two tuples of values; in any order, from ``identity`` on.
 
     ``lhs`` and ``rhs`` are variables that stand for the two, ``result`` is what they combine to.
     """
@@ -96,7 +96,9 @@ class Reduce(Expr):
 
 
 class Operation:
-    """What computes tensors, such as ``ComputeOp`` or ``ScanOp``; one stage of a schedule."""
+    """Operation that computes tensors, such as ``ComputeOp`` or ``ScanOp``; one stage of a
+    schedule.
+    """
 
     __slots__ = ()
     kind = "compute"
@@ -186,7 +188,7 @@ class Tensor(Buffer):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions the tensor has."""
+        """Number of the tensor's dimensions."""
         return len(self.shape)
 
     @property
@@ -392,7 +394,7 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
 
 
 def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
-    """What ``s[C].bind`` binds a loop to: a virtual thread, or a hardware thread.
+    """Thread axis that ``s[C].bind`` binds a loop to: a virtual thread, or a hardware thread.
 
     ``"vthread"`` is a virtual thread of the accelerator (TVM, OSDI'18, section 4.4): the compiler
     merges the threads into one instruction stream in which one computes while another one loads.

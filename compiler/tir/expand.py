@@ -1,4 +1,4 @@
-"""What calls of tensor intrinsics do, as loops: to run them where there is no such instruction."""
+"""Calls of tensor intrinsics as loops: to run them where there is no such instruction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def expand_intrinsics(stmt: Stmt) -> Stmt:
 
 
 def initial(call: IntrinCall) -> Stmt:
-    """What a reduction's first step starts from, as loops over the vector."""
+    """Statement that sets what a reduction's first step starts from, as loops over the vector."""
     intrin = call.intrin
     assert intrin.init is not None
     fresh = {var: Var(var.name) for var, _, kind in intrin.axes if kind == "spatial"}
@@ -56,7 +56,9 @@ def expand(call: IntrinCall) -> Stmt:
 
 
 def _placing(call: IntrinCall, fresh: Mapping[Var, Var]) -> Callable[[Expr], Store]:
-    """How a value of the behaviour is stored on the call's operands, with new loop variables."""
+    """Function that stores a value of the behaviour on the call's operands, with new loop
+    variables.
+    """
     intrin = call.intrin
     refs = dict(zip(intrin.operands, call.operands, strict=True))
     values: dict[Var, Expr] = {p: call.params[p.name] for p in intrin.params}

@@ -134,7 +134,7 @@ class _Groups(Interpreter):
             super().run(stmt, env, mask)
 
     def find_leaf(self, stmt: Stmt) -> Leaf | None:
-        """What is checked runs statement by statement."""
+        """No leaf for a function that is checked, which runs statement by statement."""
         return None if self.checked else super().find_leaf(stmt)
 
     def has_barrier(self, stmt: Stmt) -> bool:
@@ -152,7 +152,7 @@ class _Groups(Interpreter):
 
     @contextmanager
     def one_thread(self) -> Iterator[Array]:
-        """What is outside of loops over threads runs as one thread; yields its mask."""
+        """Runs what is outside of loops over threads as one thread; yields its mask."""
         outside = self.group
         self.group = outside or Group(None)
         self.side_by_side = True

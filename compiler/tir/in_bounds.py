@@ -116,8 +116,8 @@ def with_promises(func: PrimFunc) -> PrimFunc:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What holds where an expression is evaluated: the ranges of variables, and forms that are at
-    least 0."""
+    """Facts that hold where an expression is evaluated: the ranges of variables, and forms that are
+    at least 0."""
 
     ranges: Ranges
     forms: tuple[Linear, ...]
@@ -240,8 +240,9 @@ class _Prover:
 
     @cached_property
     def values(self) -> Mapping[str, Interval]:
-        """What buffers of integers hold when they are read: nothing is known of outputs, which a
-        caller passes as they are, and of what is read before anything is stored to it."""
+        """Intervals of the integers that buffers hold when they are read: nothing is known of
+        outputs, which a caller passes as they are, and of what is read before anything is stored to
+        it."""
         unknown = {param.name for param in self.func.params if param in self.written}
         stored = set(self.func.params) - self.written
         for stmt in walk(self.func.body):
@@ -399,7 +400,7 @@ class _Prover:
         ranges: Ranges,
         form: Linear,
     ) -> str:
-        """What to say of an access that isn't proved."""
+        """Message about an access that isn't proved."""
         size, extent = buffer.shape[dim], where[dim][1]
         shown = ", ".join(show(e) if n == 1 else f"{show(e)} +: {n}" for e, n in where)
         ends = linear_bounds(form, ranges)

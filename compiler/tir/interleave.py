@@ -106,7 +106,7 @@ class Interleave:
         return substitute(with_own_loops(stmt), {self.var: const(thread)})
 
     def _together(self, stmt: Stmt) -> tuple[Hashable | None, int]:
-        """What neighbours must share to stay together; what has no group stands alone."""
+        """Key that neighbours must share to stay together; what has no group stands alone."""
         result = self.group(stmt)
         return result, 0 if result is not None else id(stmt)
 

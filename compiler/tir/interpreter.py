@@ -1,4 +1,4 @@
-"""What runs statements on numpy arrays, one after the other; ``interp`` and ``group`` use it.
+"""Interpreter of statements on numpy arrays, one after the other; ``interp`` and ``group`` use it.
 
 ``Interpreter`` follows the tree statement by statement. A loop nest that ends in a single store is
 evaluated as one numpy grid, up to GRID elements at a time, when its iterations can be told apart

@@ -15,7 +15,7 @@ Thing = TypeVar("Thing", Var, Buffer)
 
 
 class Names:
-    """What the names mean at the place that the reader has come to."""
+    """Meanings of the names at the place that the reader has come to."""
 
     def __init__(self, read: Reader) -> None:
         self.read = read
@@ -23,7 +23,7 @@ class Names:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is bound inside is forgotten after it."""
+        """Forgets what is bound inside when it ends."""
         self.bound = self.bound.new_child()
         yield
         self.bound = self.bound.parents

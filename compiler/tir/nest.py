@@ -27,7 +27,7 @@ class Group:
 
     @property
     def count(self) -> int:
-        """How many threads it has."""
+        """Number of threads."""
         return prod(self.sizes)
 
     def thread(self, number: int) -> Coordinates:

@@ -1,4 +1,4 @@
-"""What the operators and functions of expressions compute, on numpy arrays."""
+"""Operators and functions of expressions, on numpy arrays."""
 
 from __future__ import annotations
 

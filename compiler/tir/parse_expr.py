@@ -183,5 +183,5 @@ class ExprParser:
         return expr
 
     def extent(self) -> int:
-        """How many of something, one at least."""
+        """Whole number, one at least."""
         return self.read.integer("a whole number", 1, LARGEST)

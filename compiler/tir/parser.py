@@ -163,7 +163,7 @@ class _Parser(ExprParser):
             return self.statements(self.read.block("a statement"))
 
     def statements(self, lines: Iterator[None]) -> Stmt:
-        """What is left of a suite."""
+        """Statements that are left of a suite."""
         result: list[Stmt] = []
         for _ in lines:
             start = self.read.token

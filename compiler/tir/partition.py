@@ -54,8 +54,8 @@ def _parts(cond: Expr) -> Iterator[Expr]:
 
 
 def _free_steps(cond: Expr, loop: For, inner: dict[Var, For]) -> int:
-    """How many steps of a loop a condition holds in, whatever the loops inside do; 0 where it is
-    no condition of a vector's lanes."""
+    """Number of a loop's steps in which a condition holds, whatever the loops inside do; 0 where it
+    is no condition of a vector's lanes."""
     match cond:
         case Binary("lt", index, Const(limit)):
             form = affine(index)

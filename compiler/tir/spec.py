@@ -21,15 +21,15 @@ from vdla.compiler.tir.visitor import walk
 
 @dataclass(frozen=True)
 class LoopSpec:
-    """What a function may not hold any more after the pass called ``name``: kinds of statements,
-    and kinds of loops."""
+    """Kinds of statements and of loops that a function may not hold any more after the pass called
+    ``name``."""
 
     name: str
     ended: frozenset[type[Stmt]] = frozenset()
     ended_loops: frozenset[str] = frozenset()
 
     def after(self, name: str, *, loops: frozenset[str] = frozenset()) -> LoopSpec:
-        """What it may not hold after one more pass, which leaves no loops of some kinds."""
+        """Specification after one more pass, which leaves no loops of some kinds."""
         return replace(self, name=name, ended_loops=self.ended_loops | loops)
 
     def check(self, func: PrimFunc) -> None:

@@ -52,7 +52,7 @@ class Finding:
         return f"{self.kind}: {place}: {does}, {self._reason()}"
 
     def _reason(self) -> str:
-        """What makes it wrong."""
+        """Reason for which it is wrong."""
         if self.kind == "uninitialized read":
             return "with nothing written to it before"
         return "with no barrier between" if self.level == "thread" else "in one kernel"

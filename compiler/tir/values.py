@@ -1,4 +1,4 @@
-"""What values a function's buffers can hold: intervals from dtypes, promises and arithmetic.
+"""Values that a function's buffers can hold: intervals from dtypes, promises and arithmetic.
 
 Integers wrap, so an operation whose interval leaves its dtype tells nothing: it gets the whole
 dtype. A reduction adds up as many terms as it has steps; of other values that are made of
@@ -123,7 +123,7 @@ class _Analysis:
     def reduced(
         self, store: Store, start: Interval, steps: int, ranges: Mapping[Var, Interval]
     ) -> Interval:
-        """What ``dst = op(dst, term)`` leaves after ``steps`` runs from ``start`` on."""
+        """Interval that ``dst = op(dst, term)`` leaves after ``steps`` runs from ``start`` on."""
         value, own = store.value, Load(store.buffer, store.indices)
         whole = INT_RANGES.get(value.dtype, INT_RANGES["int64"])
         if value.dtype not in INT_RANGES or not isinstance(value, Binary):

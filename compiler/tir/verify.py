@@ -313,7 +313,9 @@ def _tag(stmt: Stmt) -> str:
 
 
 def _between(stmt: Stmt) -> str:
-    """What keeps loops over threads from being directly inside one another; empty if nothing."""
+    """Statement that keeps loops over threads from being directly inside one another; empty if
+    none.
+    """
     if _tag(stmt) in THREAD_TAGS or isinstance(stmt, Alloc):
         return ""
     what = f"loop {stmt.var.name}" if isinstance(stmt, For) else "other statements"
@@ -321,7 +323,7 @@ def _between(stmt: Stmt) -> str:
 
 
 def _apart(stmt: Stmt, threads: Set[Var]) -> str:
-    """What may keep threads from a barrier inside a statement; empty if nothing."""
+    """Statement that may keep threads from a barrier inside it; empty if none."""
     match stmt:
         case If(cond) if expr_vars(cond) & threads or list(loads(cond)):
             return f"it under a condition that may differ from thread to thread: {show(cond)}"

@@ -1,4 +1,4 @@
-"""How often kernels go to global memory, which is what tiles are for."""
+"""Counts of kernels' accesses to global memory, which is what tiles are for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vdla.compiler.tir.visitor import direct_exprs, loads, stmt_children
 
 
 def global_loads(func: PrimFunc) -> int:
-    """How many elements a function's kernels load from global memory, all threads together.
+    """Number of elements that a function's kernels load from global memory, all threads together.
 
     Conditions count as if they held.
 

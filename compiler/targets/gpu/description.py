@@ -1,4 +1,4 @@
-"""What a GPU can hold: the limits that kernels are made for."""
+"""Capacities of a GPU: the limits that kernels are made for."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def kernels(stmt: Stmt) -> Iterator[Stmt]:
 
 
 def extents(kernel: Stmt) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """How many groups a kernel has along x, y and z, and how many threads each of them."""
+    """Number of groups of a kernel along x, y and z, and number of threads of each along the same
+    axes.
+    """
     result = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
     x, y, z = (result.get(tag, 1) for tag in BLOCK_TAGS)
     tx, ty, tz = (result.get(tag, 1) for tag in THREAD_TAGS)

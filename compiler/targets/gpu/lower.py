@@ -29,7 +29,7 @@ def lower_function(func: PrimFunc, gpu: Gpu, report: Report = lambda name, func:
 
 
 def kernels_of(functions: Iterable[PrimFunc], gpu: Gpu) -> Kernels:
-    """What a module carries of functions that ``lower_function`` gave for that GPU.
+    """Kernels in a module, of functions that ``lower_function`` gave for that GPU.
 
     Raises:
         NoCodeError: one of them has no code in the GPU's language.

@@ -87,8 +87,8 @@ def node_functions(
 
 
 def _form(node: Node, graph: Graph) -> tuple[Hashable, Sequence[str]]:
-    """What a node's function depends on, and the names of the tensors that it stands for: those of
-    activations don't matter, as from step to step of a recurrent layer."""
+    """Form that a node's function depends on, and the names of the tensors that it stands for:
+    names of activations don't matter, as from step to step of a recurrent layer."""
     names: dict[str, str] = {}
     parts = []
     for part in node.parts if isinstance(node, ops.Fused) else (node,):
@@ -123,7 +123,7 @@ def _with_shared(function: NodeFunction, arrays: dict[bytes, str]) -> NodeFuncti
 
 
 def function_work(graph: Graph, functions: Functions) -> dict[str, int]:
-    """How many operations each function takes, by its node's name."""
+    """Number of operations that each function takes, by its node's name."""
     result = {}
     for node in graph.nodes:
         if node.name in functions:

@@ -32,7 +32,7 @@ def views(graph: Graph, placements: Placements) -> dict[str, View]:
 
 
 def view_of(node: Node, graph: Graph) -> View | None:
-    """Where a node's result lies in its operand; None where it takes a function."""
+    """Place of a node's result in its operand; None where it takes a function."""
     if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
         return View(node.data)
     if isinstance(node, AnyTake) and node.data not in graph.constants:

@@ -1,4 +1,4 @@
-"""What schedule search needs of targets whose functions are scheduled by traces.
+"""Schedule search for targets whose functions are scheduled by traces.
 
 ``function``: what is scheduled. ``sketch`` and ``draft``: which schedules there are, and how rules
 derive them. ``sketch_space``: what the searchers see of them. ``stopwatch``: how long one takes.

@@ -31,7 +31,7 @@ class Draft(Generic[F]):
         self.limits: list[Limit | Combinations] = []
 
     def sketch(self, rule: str) -> Sketch:
-        """What was done, as a sketch."""
+        """Sketch of all that was done."""
         steps = tuple(self.s.trace[self.begin :])
         return Sketch(rule, steps, tuple(self.knobs), tuple(self.limits))
 

@@ -45,7 +45,7 @@ class Function(ABC):
     @property
     @abstractmethod
     def machine(self) -> str:
-        """What its records are of: those of one machine can be compared."""
+        """Name of the machine that its records are of: those of one machine can be compared."""
 
     @abstractmethod
     def schedule_default(self, s: Schedule) -> None:
@@ -62,7 +62,7 @@ class Function(ABC):
 
     @abstractmethod
     def features(self, trace: Sequence[Step]) -> Floats:
-        """What the learned model sees of a trace, in the order of ``FEATURES``.
+        """Features of a trace for the learned model, in the order of ``FEATURES``.
 
         Raises:
             ScheduleError, NoCodeError: as ``code``.
@@ -81,7 +81,7 @@ class Function(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """What its records are found by."""
+        """Digest that its records are found by."""
         return digest_of(self.schedule().mod)
 
     def schedule(self, trace: Sequence[Step] = ()) -> Schedule:
@@ -96,12 +96,12 @@ class Function(ABC):
 
     @property
     def params(self) -> Sequence[Buffer]:
-        """What it takes, in order; the result is the last."""
+        """Buffers that it takes, in order; the result is the last."""
         return self.schedule().mod.params
 
     @cached_property
     def operations(self) -> int:
-        """How many values it computes, every step of a reduction counted."""
+        """Number of values that it computes, every step of a reduction counted."""
         s = self.schedule()
         return sum(
             prod(stage.extent(axis) for axis in stage.leaf_iter_vars) for stage in s.stages.values()

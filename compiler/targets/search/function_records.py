@@ -65,7 +65,7 @@ class FunctionRecord(Record):
 
     @property
     def outcome(self) -> Timing:
-        """What became of the schedule."""
+        """Outcome of the schedule."""
         return Timing(self.status, self.note, self.seconds, self.reference, self.spread)
 
     @property
@@ -75,7 +75,7 @@ class FunctionRecord(Record):
 
     @classmethod
     def foreign(cls, line: Line) -> str | None:
-        """What a line that isn't such a record is instead; None where nobody knows."""
+        """Description of a line that isn't such a record; None where nobody knows."""
         return "one of an accelerator" if "tile" in line else None
 
     def check(self) -> None:

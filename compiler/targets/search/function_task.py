@@ -59,14 +59,14 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     @property
     def key(self) -> Key:
-        """What its records are found by."""
+        """Key that its records are found by."""
         return self.function.digest, self.function.machine
 
     # How it stands ----------------------------------------------------------------------------
 
     @property
     def weight(self) -> int:
-        """How many layers have the function."""
+        """Number of layers that have the function."""
         return len(self.layers)
 
     @property
@@ -168,7 +168,7 @@ def steepest(tasks: Sequence[FunctionTask]) -> int | None:
 
 
 def gain(task: FunctionTask, tasks: Sequence[FunctionTask]) -> float:
-    """How much of the model's time, in seconds, another round of a task is expected to take off.
+    """Share of the model's time, in seconds, that another round of a task is expected to take off.
 
     Ansor's gradient: what the last rounds gained, and the least of what a task gains if it goes on
     at the mean pace so far, and if it comes near the speed of tasks like it.

@@ -75,7 +75,7 @@ class Sketch:
 
     @cached_property
     def size(self) -> int:
-        """How many combinations of values there are, those beyond the limits included."""
+        """Number of combinations of values, those beyond the limits included."""
         return prod(len(knob.values) for knob in self.knobs)
 
     def values(self, codes: Codes) -> list[Json]:

@@ -31,7 +31,7 @@ class SketchSpace:
     index: dict[tuple[int, Codes], int | None] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """How many schedules there are; at most, since sketches' limits take some away."""
+        """Number of schedules; at most, since sketches' limits take some away."""
         return min(sum(sketch.size for sketch in self.sketches), MOST)
 
     def candidate(self, point: int) -> Trace:

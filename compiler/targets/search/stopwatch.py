@@ -1,4 +1,4 @@
-"""How long a scheduled function takes, beside the default schedule, in one of the workers.
+"""Time that a scheduled function takes, beside the default schedule, in one of the workers.
 
 Both run in turns, on the same arrays, and the shortest run of each counts: what else happens on the
 machine makes some runs longer and none shorter. Where the default schedule is slower than it once
@@ -64,13 +64,13 @@ class Runner(Protocol):
         ...
 
     def result(self) -> Array:
-        """What the last run computed."""
+        """Result of the last run."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Stopwatch(Meter[Trace, Timing], Generic[F]):
-    """What times the schedules of a function; two at a time would slow each other down.
+    """Stopwatch of schedules of a function; two at a time would slow each other down.
 
     ``threads`` is how many of the processor's share the loops of a schedule. ``needs`` are the
     resources of a farm's worker that times it, so that all schedules run on one kind of machine.

@@ -78,7 +78,7 @@ class Buffer:
 
     @property
     def size(self) -> int:
-        """How many elements the array has."""
+        """Number of the array's elements."""
         total = 1
         for n in self.shape:
             total *= n
@@ -86,12 +86,12 @@ class Buffer:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How many elements lie from one index of each dimension to the next."""
+        """Number of elements from one index of each dimension to the next."""
         return _layout(self.shape, self.alignments)[0]
 
     @property
     def span(self) -> int:
-        """How many elements its memory holds, those between rows included."""
+        """Number of elements that its memory holds, those between rows included."""
         return _layout(self.shape, self.alignments)[1]
 
 

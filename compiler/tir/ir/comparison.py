@@ -1,4 +1,4 @@
-"""What ``==`` and ``!=`` of expressions give: whether two trees are equal, or an expression.
+"""Results of ``==`` and ``!=`` of expressions: whether two trees are equal, or an expression.
 
 The compiler compares trees. In a function that a user writes for te, such as the body of
 ``te.compute``, ``i == j`` is the expression of whether two values are equal, as in TVM: there it

@@ -23,7 +23,8 @@ class Param(Var):
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """What a behaviour's expression leaves unsaid: for which values it holds, and what commutes.
+    """Laws that a behaviour's expression leaves unsaid: for which values it holds, and what
+    commutes.
 
     Attributes:
         ranges: by name, which values (both ends included) an operand, a param or a sum of params

@@ -141,7 +141,7 @@ class Block(Stmt):
 
     @property
     def bindings(self) -> dict[Var, Expr]:
-        """What each iterator is bound to."""
+        """Expression that each iterator is bound to."""
         return {i.var: i.binding for i in self.iters}
 
 
@@ -261,7 +261,9 @@ def seq(*stmts: Stmt) -> Stmt:
 
 
 def sequence(stmt: Stmt) -> tuple[Stmt, ...]:
-    """What ``stmt`` does in order: itself, or the statements of a Seq, those of inner ones too."""
+    """Statements that ``stmt`` does in order: itself, or the statements of a Seq, those of inner
+    ones too.
+    """
     if not isinstance(stmt, Seq):
         return (stmt,)
     return tuple(part for inner in stmt.stmts for part in sequence(inner))

@@ -39,7 +39,7 @@ def emit_product(values: Values, loop: For, lane: Var) -> None:
 
 
 def a_fragment(loop: For, a: Load, lane: Var, mma: Mma) -> list[list[Load]]:
-    """What a lane brings of the left factor: the items of each register."""
+    """Items that a lane brings of the left factor, for each register."""
     result = []
     for r in range(A_REGISTERS):
         half, first = const(r % 2 * 2, "int32"), lane % 4 * mma.items + 4 * mma.items * (r // 2)
@@ -50,7 +50,7 @@ def a_fragment(loop: For, a: Load, lane: Var, mma: Mma) -> list[list[Load]]:
 
 
 def b_fragment(loop: For, b: Load, lane: Var, mma: Mma) -> list[list[Load]]:
-    """What a lane brings of the right factor: the items of each register.
+    """Items that a lane brings of the right factor, for each register.
 
     Its column is lane / 4, which the loop gives to another lane, the one whose elements are there.
     """

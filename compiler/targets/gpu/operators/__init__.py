@@ -1,4 +1,4 @@
-"""How a GPU computes an operator: templates, and a schedule for expressions without one.
+"""Algorithms of a GPU's operators: templates, and a schedule for expressions without one.
 
 A template's file is one algorithm: which nodes it takes, their expression, its schedule.
 ``TEMPLATES`` lists them, the preferred ones first. ``plain`` schedules what none of them takes.

@@ -46,7 +46,7 @@ DEPTH = 16  # steps of a sum for which a tile's factors lie in shared memory
 
 @dataclass(frozen=True)
 class Tile:
-    """How a product is divided.
+    """Sizes by which a product is divided.
 
     Attributes:
         threads: of a group, along rows and along columns.
@@ -200,7 +200,7 @@ def product(
 
 
 class _Template:
-    """What the templates share."""
+    """Base of the templates of products."""
 
     product: Product
 
@@ -354,7 +354,7 @@ class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
 
 
 def _within(bias: Callable[[Expr], Expr], size: int, axis: int) -> Element:
-    """What sums begin with, by their index along an axis; 0 beyond the bias."""
+    """Element that sums begin with, by their index along an axis; 0 beyond the bias."""
 
     def start(*i: Expr) -> Expr:
         value = bias(i[axis])

@@ -1,4 +1,4 @@
-"""How functions run in which a group of threads has a row: a softmax, or a long reduction.
+"""Schedule of functions in which a group of threads has a row: a softmax, or a long reduction.
 
     for row blockIdx.x:
         for t in 256 threadIdx.x: parts[t] = max of every 256th element      a tree in shared

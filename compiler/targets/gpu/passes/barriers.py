@@ -96,8 +96,8 @@ def insert_barriers(func: PrimFunc) -> PrimFunc:
 
 @dataclass(frozen=True)
 class _Access:
-    """What a statement reads or writes of a buffer: ``place``, an element's number, in loops and
-    under conditions."""
+    """Element of a buffer that a statement reads or writes: ``place``, an element's number, in
+    loops and under conditions."""
 
     buffer: Buffer
     place: Expr
@@ -138,7 +138,7 @@ class _Elements:
 
 @dataclass(frozen=True)
 class _Footprint:
-    """What a statement writes, and what it touches at all, by buffer."""
+    """Elements that a statement writes, and those that it touches at all, by buffer."""
 
     written: Mapping[Buffer, _Elements]
     touched: Mapping[Buffer, _Elements]
@@ -246,7 +246,7 @@ class _Kernel:
             yield from self.accesses(child, loops, inner)
 
     def footprint(self, stmt: Stmt, env: Mapping[Var, int]) -> _Footprint:
-        """What a statement touches, for values of the variables of the loops around it."""
+        """Elements that a statement touches, for values of the variables of the loops around it."""
         key = (id(stmt), tuple(env.values()))
         if key not in self.footprints:
             written: dict[Buffer, list[_Elements]] = {}
@@ -282,8 +282,8 @@ class _Kernel:
         return _Elements.of(places[inside], threads[inside])
 
     def holds(self, cond: Expr, values: Mapping[Var, Any]) -> Any:
-        """Where a condition may hold: everywhere if that can't be computed, or depends on outer
-        loops."""
+        """Mask of the places where a condition may hold: everywhere if that can't be computed, or
+        depends on outer loops."""
         match cond:
             case Binary("and", a, b):
                 return self.holds(a, values) & self.holds(b, values)

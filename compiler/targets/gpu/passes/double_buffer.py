@@ -88,7 +88,9 @@ def _ahead(loop: For) -> Stmt:
 
 
 def _fills(parts: Sequence[Stmt], buffers: Sequence[Buffer]) -> int:
-    """How many statements a step begins with that fill the buffers, and do nothing else."""
+    """Number of statements at the beginning of a step that fill the buffers, and do
+    nothing else.
+    """
     count = 0
     for part in parts:
         read = {load.buffer for load in stmt_loads(part)}

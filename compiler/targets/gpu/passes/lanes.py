@@ -1,4 +1,5 @@
-"""What a warp has together is dealt to its lanes, and what it computes together is their loops.
+"""Tensors that a warp has together, dealt to its lanes, and what it computes together, as their
+loops.
 
 before                                       after
     for tx in 32 threadIdx.x:                    for tx in 32 threadIdx.x:

@@ -131,7 +131,7 @@ class _Template:
             self.knobs[position] = Knob(position, "factor", divisors(extent))
 
     def sketch(self) -> Sketch:
-        """What was added, as a sketch."""
+        """Sketch of all that was added."""
         gpu, group = self.function.gpu, list[int]()
         for tag, splits in self.threads.items():
             lead, extent = max(splits, key=lambda split: split[1])
@@ -253,7 +253,7 @@ def _reduce(draft: _Draft, acc: Stage) -> Var:
 
 
 def _load(draft: _Draft, acc: Stage, step: Var, tile: _Threads) -> None:
-    """What the sums read again, through shared memory."""
+    """Loads through shared memory of what the sums read again."""
     s = draft.s
     assert isinstance(acc.op, ComputeOp)
     assert acc.op.reduce is not None
@@ -333,7 +333,7 @@ def _elements(draft: _Draft) -> None:
 
 
 def thread_counts(extent: int, most: int) -> tuple[Json, ...]:
-    """How many threads may share the steps of a loop: divisors, and powers of two."""
+    """Numbers of threads that may share the steps of a loop: divisors, and powers of two."""
     most = min(most, extent)
     powers = {1 << n for n in range(most.bit_length())}
     return tuple(sorted(powers | set(divisors(extent, most))))

@@ -1,4 +1,4 @@
-"""How long the GPU at hand takes for a scheduled function."""
+"""Time that the GPU at hand takes for a scheduled function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vdla.runtime.gpu.find import find_gpu
 
 
 class GpuStopwatch(Stopwatch[GpuFunction]):
-    """What times the schedules of a GPU's function."""
+    """Stopwatch of schedules of a GPU's function."""
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> KernelRunner:
         """Kernels of a trace's schedule, over arrays in the GPU's memory.
@@ -64,7 +64,7 @@ class KernelRunner:
         self.program.finish()
 
     def result(self) -> Array:
-        """What they wrote."""
+        """Result that the kernels wrote."""
         self.program.download(self.offsets[-1], self.array.reshape(-1).view(np.uint8))
         return self.array
 

@@ -1,4 +1,4 @@
-"""What is searched for on a GPU: a model's functions, by a strategy."""
+"""Tasks of a search on a GPU: a model's functions, by a strategy."""
 
 from __future__ import annotations
 

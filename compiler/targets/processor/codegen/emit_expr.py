@@ -172,7 +172,9 @@ class Expressions(Memory):
         return None
 
     def _compared(self, op: str, a: Expr, b: Expr) -> bool | None:
-        """How two indices compare, where that is the same for all values of the loops."""
+        """Result of comparing two indices, where that is the same for all values of the loops; None
+        elsewhere.
+        """
         limits = bounds(a - b, self.ranges)
         if limits is None:
             return None

@@ -108,7 +108,7 @@ class Memory(ABC):
 
     @contextmanager
     def vectorized(self, var: Var, lanes: int) -> Iterator[None]:
-        """What is emitted meanwhile computes all steps of the loop over ``var`` at once."""
+        """Has all that is emitted meanwhile compute all steps of the loop over ``var`` at once."""
         self.values[var] = ll.Constant(ll.VectorType(self.size, lanes), list(range(lanes)))
         self.vector = (var, lanes)
         yield
@@ -116,7 +116,7 @@ class Memory(ABC):
 
     @contextmanager
     def _one_lane(self, index: int) -> Iterator[None]:
-        """What is emitted meanwhile is for one step of the vectorized loop alone."""
+        """Has all that is emitted meanwhile compute one step of the vectorized loop alone."""
         kept = self.vector
         assert kept is not None
         var, _ = kept
@@ -142,7 +142,7 @@ class Memory(ABC):
         return per_lane(self.builder, lanes, one)
 
     def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: ll.Type) -> ll.Value:
-        """What lies from an element on, as ``kind``; a bool lies in memory as a byte."""
+        """Value that lies from an element on, as ``kind``; a bool lies in memory as a byte."""
         value = self.builder.load(
             self.address(buffer, indices), typ=kind, align=SIZES[buffer.dtype]
         )
@@ -176,7 +176,7 @@ class Memory(ABC):
             return self.address(buffer, indices)
 
     def _lane_step(self, buffer: Buffer, indices: tuple[Expr, ...]) -> int | None:
-        """How many elements lie from one lane's to the next one's; None where that varies."""
+        """Number of elements from one lane's to the next one's; None where that varies."""
         if self.vector is None:
             return 0
         var, total = self.vector[0], 0
@@ -211,7 +211,7 @@ class Memory(ABC):
         )
 
     def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Flat:
-        """How many elements lie before an element: a constant, and index expressions with their
+        """Number of elements before an element: a constant, and index expressions with their
         strides."""
         key = buffer, id(indices)
         if key not in self.flats:

@@ -95,7 +95,9 @@ class Emitter:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
     def _stored(self, stmt: Store, value: Expr) -> ll.Value:
-        """What a statement stores; a product that is added to what is there in one instruction."""
+        """Value that a statement stores; a product that is added to what is there in one
+        instruction.
+        """
         match value:
             case Binary("add", Load(buffer, at) as sum_, Binary("mul", x, y)) if (
                 buffer is stmt.buffer and at == stmt.indices and value.dtype in FUSED

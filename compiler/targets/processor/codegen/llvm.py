@@ -82,7 +82,7 @@ def _texts(
 
 
 def instructions(module: ll.Module) -> int:
-    """How many instructions a module has."""
+    """Number of instructions in a module."""
     return sum(len(block.instructions) for f in module.functions for block in f.blocks)
 
 
@@ -235,7 +235,7 @@ def _optimized(
 
 @cache
 def _builtins(processor: Processor) -> bytes:
-    """What every object brings along, optimized, as LLVM's bit code."""
+    """Functions that every object brings along, optimized, as LLVM's bit code."""
     machine = _target_machine(processor)
     module = optimized(builtins_ir(processor), _settings(processor), machine)
     return module.as_bitcode()  # type: ignore[no-any-return]

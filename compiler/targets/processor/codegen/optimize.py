@@ -29,7 +29,7 @@ MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """What LLVM is to optimize for: a triple, "" for this machine, a CPU and its features.
+    """Machine that LLVM is to optimize for: a triple, "" for this machine, a CPU and its features.
 
     ``quick`` leaves out what takes it long.
     """

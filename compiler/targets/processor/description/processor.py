@@ -34,7 +34,7 @@ class Vectors:
 
     @property
     def word_registers(self) -> int:
-        """How many are left for sums and operands of products of bytes."""
+        """Number of registers left for sums and operands of products of bytes."""
         return self.registers - (0 if self.dot4 == "vpdpbusd" else UNPACK_REGISTERS)
 
 
@@ -46,7 +46,7 @@ NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Where the code runs, in LLVM's words; the default is this machine.
+    """Processor that the code runs on, in LLVM's words; the default is this machine.
 
     ``triple`` has all of its parts, vendor too: LLVM takes a shorter one for another ABI.
     ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
@@ -91,7 +91,9 @@ class Processor:
 
     @property
     def kind(self) -> str:
-        """What schedules depend on: those of one kind suit all processors of it."""
+        """Kind of processor, which schedules depend on: those of one kind suit all processors of
+        it.
+        """
         return KINDS.get(self.vectors, self.cpu)
 
     @property

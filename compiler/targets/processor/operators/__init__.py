@@ -1,4 +1,4 @@
-"""How a processor computes an operator: templates, and a schedule for expressions without one.
+"""Algorithms of a processor's operators: templates, and a schedule for expressions without one.
 
 ``template`` has the protocol. A template's file is one algorithm: which nodes it takes, their
 expression, its schedule. ``TEMPLATES`` lists them, the preferred ones first; to add one is to add a
@@ -37,7 +37,7 @@ def template_for(node: Node, graph: Graph, processor: Processor) -> type[AnyTemp
 def channel_block(
     node: Node, operands: Sequence[TensorType], known: Known, vectors: Vectors
 ) -> int:
-    """How many channels of a node's result should lie side by side; 0 for N, C, H, W.
+    """Number of channels of a node's result that should lie side by side; 0 for N, C, H, W.
 
     Args:
         node: of a graph that isn't laid out yet.

@@ -152,7 +152,7 @@ class Convolution(Template[AnyConv2d]):
         return tiles >= FEWEST_TILES and max(sizes) <= WEIGHT_BYTES
 
     def _tiles_of_a_band(self, tiles: int, shared: bool) -> int:
-        """How many tiles one below the other a band has, of so many."""
+        """Number of tiles one below the other in a band, of so many."""
         if self.padded is None:
             return tiles
         most = BAND_BYTES // (_bytes(self.padded) // tiles)

@@ -123,7 +123,7 @@ class Depthwise(Template[AnyConv2d]):
             s[padded].vectorize(s[padded].axis[-1])
 
     def _tiles_of_a_band(self, tiles: int) -> int:
-        """How many tiles one below the other a band has, of so many."""
+        """Number of tiles one below the other in a band, of so many."""
         if self.padded is None:
             return tiles
         row = self.padded.span * dtype_of(self.padded.dtype).itemsize // tiles

@@ -155,7 +155,7 @@ def tile_result(
 
 @dataclass(frozen=True)
 class Reading:
-    """How a convolution reads an element of its data: as what, and what padding is."""
+    """Conversion by which a convolution reads an element of its data, and the value of padding."""
 
     convert: Callable[[Expr], Expr]
     outside: Expr

@@ -1,4 +1,6 @@
-"""How what has no schedule of its own runs: in lanes where it reduces, and on several threads."""
+"""Schedule of nests without one of their own: in lanes where they reduce, and on
+several threads.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ def share(stage: Stage, rows: Sequence[Var], work: int) -> None:
 
 
 def count_to_share(sizes: Sequence[int], work: int) -> int:
-    """How many of some loops, outermost first, threads share as one; 0 where ``work`` steps in all
-    aren't worth it."""
+    """Number of some loops, outermost first, that threads share as one; 0 where ``work`` steps in
+    all aren't worth it."""
     enough = (n for n in range(1, len(sizes)) if prod(sizes[:n]) >= ENOUGH_PARTS)
     return next(enough, len(sizes)) if work >= SHARED_STEPS else 0
 

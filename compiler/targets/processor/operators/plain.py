@@ -1,4 +1,6 @@
-"""How expressions without a template run: in lanes where they reduce, and on several threads."""
+"""Schedule of expressions without a template: in lanes where they reduce, and on
+several threads.
+"""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Product:
 
 @dataclass(frozen=True)
 class _Product:
-    """What the two templates share."""
+    """Base of the templates of products of floats and of bytes."""
 
     product: Product
     result: Tensor
@@ -139,7 +139,7 @@ class FloatProduct(_Product, Template[MatMul | Dense]):
 
     @classmethod
     def refusal(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> str | None:
-        """Why not: the template takes products of float32 alone."""
+        """Reason against a product that isn't of float32, which alone the template takes."""
         dtype = graph.tensors[node.output].dtype
         return None if dtype == "float32" else f"it is a product of {dtype}"
 
@@ -372,14 +372,14 @@ def _rearranged(n: int, high: int) -> bool:
 
 
 def tiles_of_a_band(tiles: int, size: int) -> int:
-    """How many tiles of the left factor, of ``size`` bytes, stay in the second-level cache; all
-    bands have equally many."""
+    """Number of tiles of the left factor, of ``size`` bytes, that stay in the second-level cache;
+    all bands have equally many."""
     most = max(BAND_BYTES // size, 1)
     return ceil_div(tiles, ceil_div(tiles, most))
 
 
 def _whole_bands(m: int, n: int, k: int, high: int) -> int:
-    """How many tiles there are, up to a whole number of bands where there are bands."""
+    """Number of tiles, up to a whole number of bands where there are bands."""
     tiles = ceil_div(m, high)
     return _up_to_bands(tiles, FLOAT_BYTES * k * high) if _rearranged(n, high) else tiles
 

@@ -1,4 +1,4 @@
-"""What a processor's templates add to those of all targets: how channels should lie.
+"""Templates of a processor, which add to those of all targets the layout of channels.
 
 A template is one algorithm for some kinds of nodes. A node that no template takes has its own plain
 expression, which ``plain`` schedules.
@@ -26,7 +26,7 @@ class Template(ScheduledTemplate[N, Processor]):
     def channel_block(
         cls, node: N, operands: Sequence[TensorType], known: Known, vectors: Vectors
     ) -> int:
-        """How many channels of a node's result it wants side by side.
+        """Number of channels of a node's result that it wants side by side.
 
         Args:
             node: one of ``NODES``.

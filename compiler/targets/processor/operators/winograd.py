@@ -82,7 +82,9 @@ class Winograd(Template[Conv2d]):
 
     @classmethod
     def refusal(cls, node: Conv2d, graph: Graph, processor: Processor) -> str | None:
-        """Why not: it takes large 3 by 3 convolutions of stride 1 in blocks of channels."""
+        """Reason against a node: it takes large 3 by 3 convolutions of stride 1 in blocks of
+        channels.
+        """
         data, weight, result = (
             graph.tensors[name] for name in (node.data, node.weight, node.output)
         )
@@ -300,5 +302,5 @@ def transformed_weights(weight: Array, lanes: int, inner: int) -> Array:
 
 
 def _vectors_of_a_tile(blocks: int) -> int:
-    """How many blocks of output channels a tile of registers has: 2, or 3 where they are odd."""
+    """Number of blocks of output channels in a tile of registers: 2, or 3 where they are odd."""
     return 2 if blocks % 2 == 0 else divisor(blocks, 3)

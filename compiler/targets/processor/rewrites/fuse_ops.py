@@ -1,4 +1,4 @@
-"""What works element by element is one function with what it reads from or is read by."""
+"""Fusion of operators that work element by element with what they read from or are read by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How images lie for a processor: channels in blocks wherever operators work on vectors of them.
+"""Layout of images for a processor: channels in blocks wherever operators work on vectors of them.
 
 before: y = Conv2d(x, w); z = MaxPool(y); r = Reshape(z)
 after:  y = Conv2d(x, w): float32[…]/16; z = MaxPool(y): float32[…]/16; z.plain = Unpack(z);
@@ -44,7 +44,7 @@ class _Blocker:
         return replace(self.graph, nodes=tuple(self.nodes), tensors=self.tensors)
 
     def block(self, node: Node) -> int:
-        """How many channels of a node's result lie side by side."""
+        """Number of channels of a node's result that lie side by side."""
         kind = self.tensors[node.output]
         if kind.dtype not in DTYPES or len(kind.shape) != 4:
             return 0

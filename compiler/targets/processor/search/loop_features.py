@@ -65,7 +65,7 @@ class Work:
 
     @property
     def steps(self) -> int:
-        """How often it runs."""
+        """Number of times that it runs."""
         return prod(loop.extent for loop in self.loops)
 
     def extent(self, kind: str) -> int:

@@ -234,7 +234,9 @@ def _reduce(
 
 
 def _attach_producers(draft: _Draft, out: Stage, shared: Shared, places: Sequence[Var]) -> None:
-    """What else is computed: in one of the outer loops or before them, its last loop as lanes."""
+    """Attaches all other stages: in one of the outer loops or before them, the last
+    loop as lanes.
+    """
     for stage in list(draft.s.stages.values()):
         if stage is out or not isinstance(stage.op, ComputeOp) or stage.reduce_axis:
             continue

@@ -83,7 +83,7 @@ def attach_producer(
     shared: Shared,
     places: Sequence[Var],
 ) -> None:
-    """What a nest reads, computed in one of its outer loops or of ``places``, or before the nest,
+    """Attaches what a nest reads: in one of its outer loops or of ``places``, or before the nest,
     where threads share it."""
     rows, work = list(stage.axis[:-1]), volume(stage, stage.leaf_iter_vars)
     count = count_to_share([stage.extent(axis) for axis in rows], work)

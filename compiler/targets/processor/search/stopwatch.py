@@ -1,4 +1,4 @@
-"""How long a processor takes for a scheduled function."""
+"""Time that a processor takes for a scheduled function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vdla.compiler.tir.ir.error import BoundsError
 
 @dataclass(frozen=True, eq=False)
 class ProcessorStopwatch(Stopwatch[ProcessorFunction]):
-    """What times the schedules of a processor's function, with some threads."""
+    """Stopwatch of schedules of a processor's function, with some threads."""
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> NativeRunner:
         """Machine code of a trace's schedule; there is none where an access isn't proved to stay
@@ -41,5 +41,5 @@ class NativeRunner:
         self.code(*self.arrays)
 
     def result(self) -> Array:
-        """What it wrote."""
+        """Result that the function wrote."""
         return self.arrays[-1]

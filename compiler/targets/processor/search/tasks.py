@@ -1,4 +1,4 @@
-"""What is searched for on a processor: a model's functions, by a strategy."""
+"""Tasks of a search on a processor: a model's functions, by a strategy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How long a processor takes for functions: LLVM's optimized text, priced block by block."""
+"""Time that a processor takes for functions: LLVM's optimized text, priced block by block."""

@@ -1,4 +1,4 @@
-"""How often each block of a function runs, out of LLVM's text alone.
+"""Number of times that each block of a function runs, out of LLVM's text alone.
 
 The loops of compiled functions run constant numbers of steps, and what their conditions compare are
 sums and products of the loops' variables. Both are evaluated with numpy for all steps at once, a
@@ -69,7 +69,7 @@ class Loop:
 
 
 class Counts:
-    """How often the blocks of a function run when it is called once.
+    """Number of times that the blocks of a function run when it is called once.
 
     ``tasks`` is how many values its last parameter has, if it is a loop's step that threads share.
     """
@@ -271,7 +271,7 @@ def _constant(word: str) -> Value | None:
 
 
 def _terms(each: Instruction) -> list[str]:
-    """What an instruction computes with, constants too."""
+    """Operands that an instruction computes with, constants too."""
     if each.operation == "call":
         inner = each.text[each.text.find("(") + 1 : each.text.rfind(")")]
         return re.findall(rf"(?:^|, )\w+ (?:noundef )?({NAME}|-?\d+|true|false)", inner)
@@ -281,7 +281,7 @@ def _terms(each: Instruction) -> list[str]:
 
 
 def _result(each: Instruction, terms: list[Value]) -> Value | None:
-    """What an integer instruction gives."""
+    """Value of an integer instruction; None where it isn't known."""
     operation = each.operation
     if operation in INTEGERS and len(terms) == 2:
         return np.asarray(INTEGERS[operation](*(term.astype(np.int64) for term in terms)))

@@ -36,7 +36,7 @@ FILLS = re.compile(r"llvm\.mem(set|cpy|move)")
 
 @dataclass(frozen=True)
 class Work:
-    """What a function takes: cycles, and bytes that its instructions load and store."""
+    """Work of a function: cycles, and bytes that its instructions load and store."""
 
     cycles: float = 0.0
     bytes: float = 0.0

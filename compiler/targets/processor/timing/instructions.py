@@ -119,7 +119,7 @@ def _instruction(name: str, operation: str, rest: str) -> Instruction:
 
 
 def _form(operation: str, text: str) -> str:
-    """What an instruction's price depends on; "" where it is free."""
+    """Form of an instruction, which its price depends on; "" where it is free."""
     if operation in FREE:
         return ""
     if operation == "call":

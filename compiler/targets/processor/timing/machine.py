@@ -51,7 +51,7 @@ class Row(TypedDict):
 
 
 class Correction(TypedDict, total=False):
-    """What a description says instead of LLVM's model."""
+    """Correction of LLVM's model by a machine's description."""
 
     forms: str
     scale: float
@@ -60,7 +60,7 @@ class Correction(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Price:
-    """What an instruction costs: micro-operations, cycles until its result, and cycles for which it
+    """Price of an instruction: micro-operations, cycles until its result, and cycles for which it
     keeps each unit busy."""
 
     uops: float
@@ -183,12 +183,12 @@ def _corrected(prices: Mapping[str, Price], correction: Correction) -> dict[str,
 
 
 def table_path(name: str) -> Path:
-    """Where the table of a machine lies."""
+    """Path of a machine's table."""
     return DATA / f"{name}.jsonl"
 
 
 def read_table(name: str) -> dict[str, Price]:
-    """What instructions cost by LLVM's machine model, by their forms; empty before it is made."""
+    """Prices of instructions by LLVM's machine model, by their forms; empty before it is made."""
     if not table_path(name).exists():
         return {}
     rows = map(json.loads, table_path(name).read_text().splitlines())

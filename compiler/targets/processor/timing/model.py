@@ -81,7 +81,7 @@ class HostTime:
         return 1e3 * self.seconds
 
     def to_json(self) -> TimeData:
-        """What a module's metadata keeps."""
+        """JSON in a module's metadata."""
         steps: list[StepData] = [
             {
                 "name": step.name,

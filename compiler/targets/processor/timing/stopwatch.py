@@ -49,7 +49,9 @@ def clock_mhz() -> float:
 
 
 def bytes_per_second() -> float:
-    """What one core reads from memory in a second: a sum over an array that no cache holds."""
+    """Bytes that one core reads from memory in a second: a sum over an array that no
+    cache holds.
+    """
     array = np.ones(ARRAY_BYTES // 8)
     return ARRAY_BYTES / _shortest(lambda: np.add.reduce(array), RUNS // 5)
 
