@@ -63,7 +63,7 @@ HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
 
 class Factor(enum.Enum, shape=2):
-    """What x is multiplied by."""
+    """Factor that x is multiplied by."""
 
     Y = 0
     SCALAR = 1
@@ -89,7 +89,7 @@ class Alu(Component):
         super().__init__(_ports(config, gemm=gemm))
 
     def elaborate(self, platform: object) -> Module:
-        """What all lanes share; then per lane the multipliers, weighted products and the result."""
+        """Logic of all lanes; then per lane the multipliers, weighted products and the result."""
         m = Module()
         self._control(m)
         waiting = self._wait(m)
@@ -121,7 +121,7 @@ class Alu(Component):
         return delayed(m, kept, WEIGHED - 1, "kept_y")
 
     def _control(self, m: Module) -> None:
-        """What all lanes do; what the combine stage chooses by comes from registers."""
+        """Control of all lanes; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
         late_gemm = self.late_gemm if self.gemm else Const(0)
         idle = self.late_first | late_gemm
@@ -217,7 +217,7 @@ class Alu(Component):
         return requantize
 
     def _weigh(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Signal:
-        """What SHR, MUL and WADD have for combine: WADD's product of y and the immediate, if it is
+        """Operand of combine for SHR, MUL and WADD: WADD's product of y and the immediate, if it is
         WADD, and what came out of the other multiplication, as SCALE's does, too, which is still to
         be rounded. One DSP with its adder."""
         factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
@@ -314,7 +314,7 @@ def _table_ports(config: Config) -> dict[str, object]:
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:
-    """What SHR by ``y`` multiplies with, and whether it shifts left by more than 16.
+    """Factor by which SHR by ``y`` multiplies, and whether it shifts left by more than 16.
 
     To the right by 16 × n + r is 2**(16 - r) and 16 × (n + 1) to the right; to the left by up to 16
     is a power of two. By more it is 2**17 times one: x's low bits stand where the high ones do.

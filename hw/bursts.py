@@ -1,4 +1,4 @@
-"""Where a burst may lie, and where it ends: at most ``burst_beats``, within its 4 KiB page.
+"""Places and ends of bursts: each has at most ``burst_beats``, within its 4 KiB page.
 
 Units number places in DRAM by **beats** of ``port_bytes``; fetch lets no address between two pass.
 The DMA gets bytes.

@@ -24,7 +24,7 @@ class Count:
         self.full = Signal(name=f"{name}_full", init=init == most)
 
     def move(self, up: Value, down: Value) -> None:
-        """What happens in this cycle."""
+        """Counts up, down, both or neither in this cycle."""
         m, value = self.m, self.value
         ones, zeros = (
             Cat(below[:bit].all() for bit in range(len(value))) for below in (value, ~value)

@@ -24,7 +24,7 @@ OKAY, SLVERR = 0b00, 0b10
 
 
 def port(register: Register) -> Member:
-    """What the core sees of a register: its value, its commands, or its events."""
+    """Member that the core sees of a register: its value, its commands, or its events."""
     if register.access == "ro":
         return In(32)
     if register.access == "w1c":

@@ -106,14 +106,14 @@ class Gemm(Component):
         return Window(m, self.config, vectors, self.window, self.window_goes_on)
 
     def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
-        """What eight lanes add to a row, and to the next if there is one: each is one too small."""
+        """Sums that eight lanes add to a row, and to the next if any: each is one too small."""
         here = self._quad(m, row, row + 1, column)
         there = self._quad(m, row + 1, row, column + QUAD)
         terms = _difference(here, there), _difference(there, here)
         return terms[: self.with_dsps - row]
 
     def _single(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
-        """What four lanes add to a row that has its own multipliers."""
+        """Sums that four lanes add to a row that has its own multipliers."""
         products: Sequence[Value] = [
             self._product(m, self._weight(row, c), (row, c)) for c in self._lanes(column)
         ]
@@ -124,7 +124,7 @@ class Gemm(Component):
         return (quad,)
 
     def _in_fabric(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
-        """What two lanes add to a row that has no DSPs."""
+        """Sums that two lanes add to a row that has no DSPs."""
         factors = []
         for c in range(column, min(column + fabric.LANES, self.config.block_in)):
             lane, name = self._lane(row, c)

@@ -51,7 +51,7 @@ def command(config: Config) -> Signature:
 
 
 def activity() -> Signature:
-    """What an engine says of this cycle: its cause (docs/timing.md, section 10), when not ``idle``.
+    """Activity of an engine in a cycle: its cause (docs/timing.md, section 10), when not ``idle``.
 
     ``idle`` stands for the last three lines of the table: token, drain or fetch, which the core
     tells apart. Both may depend on ``ready``, not on ``start``: where nothing is under way, what is

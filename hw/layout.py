@@ -23,7 +23,7 @@ def instruction_bits(config: Config) -> int:
 
 
 def operation_shape(config: Config) -> Shape:
-    """What holds an operation of the ALU."""
+    """Shape of an operation of the ALU."""
     return unsigned(Alu.alu_op.width(config))
 
 

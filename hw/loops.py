@@ -31,7 +31,7 @@ class Loop:
         self.end = Signal(name=f"{name}_end", reset_less=True)
 
     def go(self, moves: Value, begins: Value, first_size: Value, inner: Value | int = 1) -> None:
-        """What the next cycle sees, if the nest ``moves``.
+        """State that the next cycle sees, if the nest ``moves``.
 
         If it ``begins``, the first iteration of a loop of ``first_size``, which is ``size`` from
         then on; else the next iteration if ``inner``, all loops within it being at their end; after
@@ -90,8 +90,8 @@ class Nest:
     scale: Scale = unscaled
 
     def following(self) -> Value:
-        """Where it goes: a step of the first loop that isn't at its end, from where that one
-        stands. Multiplexers select place and step first, so one adder serves all loops.
+        """Next place: a step of the first loop that isn't at its end, from where that one stands.
+        Multiplexers select place and step first, so one adder serves all loops.
         """
         x, y, _ = self.loops
         at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (self.places, self.steps))

@@ -146,7 +146,7 @@ class Requantize(Component):
         return m
 
     def _widen(self, m: Module, quotient: Signal, up: Value, beyond: Value) -> Value:
-        """What a quotient of 32 bits has besides; ``beyond``: it is too low for them, or too high.
+        """Flags beside a quotient of 32 bits; ``beyond``: it is too low for them, or too high.
 
         Returns whether it is too low, or too high, for the limits of few bits.
         """

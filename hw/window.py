@@ -30,8 +30,8 @@ class Place(NamedTuple):
 
 
 class Window:
-    """What outputs see of ``vectors``, which are those of the micro-op whose data come, one for
-    each row, and of those before them.
+    """Part that outputs see of ``vectors``, which are those of the micro-op whose data come, one
+    for each row, and of those before them.
 
     ``used`` says that this micro-op sees the window, ``goes_on`` that it does and isn't its
     instruction's last.
@@ -67,14 +67,14 @@ class Window:
         return vectors
 
     def sees(self, output: int, lane: int) -> Value:
-        """What an output sees in an input lane."""
+        """Value that an output sees in an input lane."""
         own, place = self.own[lane], self._place(output, lane)
         if place == Place(0, 0, lane):
             return own
         return Mux(self.used, self.rows[place.row][place.age][place.lane], own)
 
     def register(self, output: int, lane: int) -> Signal:
-        """What ``sees`` gave a cycle before."""
+        """Register of what ``sees`` gave a cycle before."""
         key = lane, self._place(output, lane)
         if key not in self.registers:
             name = f"seen_{lane}_{key[1].lane}"
@@ -85,7 +85,7 @@ class Window:
         return self.registers[key]
 
     def _place(self, output: int, lane: int) -> Place:
-        """What an output sees in a lane where the window is used."""
+        """Place that an output sees in a lane where the window is used."""
         row, at = divmod(lane, self.lanes)
         if row >= len(self.rows):
             return Place(0, 0, lane)

@@ -19,7 +19,7 @@ from vdla.hw.layout import valid_register
 
 @dataclass(frozen=True)
 class BackEndPorts:
-    """What the back end gets."""
+    """Inputs of the back end."""
 
     read: data.View  # the micro-op in READ
     look: data.View  # the one behind it in LOOK, where there is that stage

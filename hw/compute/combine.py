@@ -32,7 +32,7 @@ from vdla.isa.instructions import AluOp
 
 
 class Accumulator(enum.Enum, shape=2):
-    """Where the late x comes from: what the last two cycles computed isn't in the scratchpad."""
+    """Source of the late x: what the last two cycles computed isn't in the scratchpad."""
 
     SCRATCHPAD = 0
     BEFORE = 1
@@ -42,7 +42,7 @@ class Accumulator(enum.Enum, shape=2):
 
 @dataclass(frozen=True)
 class CombinePorts:
-    """What the arithmetic is connected to."""
+    """Ports that the arithmetic is connected to."""
 
     reads: ReadPorts
     stages: Sequence[data.View]  # of the back end
@@ -96,7 +96,7 @@ class Combine:
             m.d.sync += source.eq(Accumulator.BEFORE)
 
     def _feed(self) -> None:
-        """What comes with the scratchpads' data, and with what clears GEMM's sums."""
+        """Connects what comes with the scratchpads' data, and what clears GEMM's sums."""
         m, ports = self.m, self.ports
         early, late = self.stages[1].operation, self.stages[COMBINE - 1].operation
         if ports.inp is not None and ports.wgt is not None:
@@ -158,7 +158,7 @@ class Combine:
         m.d.comb += [gemm.window.eq(used), gemm.window_goes_on.eq(goes_on)]
 
     def _feed_late(self) -> None:
-        """What comes with later stages: WADD's second product, and all that combine needs."""
+        """Connects the data of later stages: WADD's second product, and all that combine needs."""
         m, alu = self.m, self.alu
         weighed, late = self.stages[1 + WEIGHED], self.stages[COMBINE - 1]
         operation = late.operation

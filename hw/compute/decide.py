@@ -30,7 +30,7 @@ EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)  # they read x
 
 @dataclass(frozen=True)
 class DecidePorts:
-    """What F1 gets."""
+    """Inputs of F1."""
 
     f1: data.View  # the micro-op in F1
     uop: Value  # the word of UOP that it lies in
@@ -158,7 +158,7 @@ class Decide:
                 m.d.sync += arrived.bias.eq(Mux(self.biased, at["bias"], at["dst"]))
 
     def _reads(self) -> dict[str, Value]:
-        """What the micro-op reads of ACC, and when."""
+        """Reads of ACC by the micro-op, by the time at which they come."""
         f1, first, multiplies = self.ports.f1, self.first, self.multiplies
         if not self.micro_ops.alu:
             return {"late": ~f1.null & ~self.starts_zero, "chained": self._chained()}

@@ -39,7 +39,7 @@ class Units:
 
 @dataclass(frozen=True)
 class HazardPorts:
-    """What decides on a hold. Hazards drive ``hold``, and the marks in ``read`` of rule 3."""
+    """Inputs that decide on a hold. Hazards drive ``hold``, and the marks in ``read`` of rule 3."""
 
     hold: Signal
     read: data.View  # the micro-op in READ

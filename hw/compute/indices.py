@@ -18,7 +18,7 @@ from vdla.hw.loops import Loop, Nest, inner_ends
 
 @dataclass(frozen=True)
 class Advance:
-    """What the loops do in this cycle, if the nest ``moves``."""
+    """Moves of the loops in this cycle, if the nest ``moves``."""
 
     moves: Value
     begins: Value  # the next instruction comes next

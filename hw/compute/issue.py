@@ -27,7 +27,7 @@ from vdla.isa import instructions as isa
 
 @dataclass(frozen=True)
 class IssuePorts:
-    """What issue is connected to. It drives ``command.start`` and ``uop``."""
+    """Ports that issue is connected to. It drives ``command.start`` and ``uop``."""
 
     command: Port  # interfaces.command
     uop: Port  # interfaces.read_port
@@ -93,7 +93,7 @@ class Issue:
                 m.d.sync += self.pitch.eq(word.pitch)
 
     def _decode(self) -> data.View:
-        """What the stages need of the instruction at the queue's head."""
+        """Fields that the stages need of the instruction at the queue's head."""
         command, config, word = self.ports.command, self.config, self.word
         decoded = Signal(self.operation.shape(), name="decoded")
         fields: dict[str, Value] = {}

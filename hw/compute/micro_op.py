@@ -1,4 +1,4 @@
-"""What the stages keep of a micro-op, and of the instruction that it belongs to.
+"""Fields that the stages keep of a micro-op, and of the instruction that it belongs to.
 
 1. A micro-op counts only if it is ``valid``. One that is ``null`` stands for an instruction without
    micro-ops: it passes as a bubble, which reads and writes nothing.
@@ -50,7 +50,7 @@ class MicroOps:
         self.operation = self._operation()
 
     def _operation(self) -> data.StructLayout:
-        """What the stages need of an instruction."""
+        """Fields that the stages need of an instruction."""
         config = self.config
         fields: dict[str, ShapeLike] = {}
         if self.gemm and self.alu:

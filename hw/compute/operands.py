@@ -30,7 +30,7 @@ class ReadPorts:
 
 @dataclass(frozen=True)
 class Reads:
-    """What reads in this cycle."""
+    """Micro-ops that read in this cycle."""
 
     read: data.View  # the micro-op in READ
     is_alu: Value  # what it is

@@ -1,4 +1,5 @@
-"""What each engine's cycles go to: causes go to the counters, and the counts to the registers.
+"""Causes that each engine's cycles go to: causes go to the counters, and the counts to the
+registers.
 
 1. An engine that isn't idle names the cause itself.
 2. An idle one waits for tokens if its queue holds an instruction (TOKEN). Else it waits for the

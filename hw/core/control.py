@@ -21,7 +21,7 @@ from vdla.isa.registers import register
 
 
 class State(enum.Enum, shape=2):
-    """What the core does."""
+    """State of the core."""
 
     IDLE = 0
     RUNNING = 1
@@ -44,7 +44,7 @@ class Control:
         self._show()
 
     def _govern(self) -> None:
-        """What the units may do."""
+        """Permits of the units: idle, locked or stopped."""
         units, state = self.units, self.state
         self.m.d.comb += [
             units.fetch.idle.eq(state == State.IDLE),

@@ -18,7 +18,7 @@ from vdla.isa.config import Config
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a credit counts in a cycle."""
+    """Events that a credit counts in a cycle."""
 
     sent: Value  # a burst is sent
     length: Value  # beats of the burst that is sent, or would be

@@ -1,4 +1,4 @@
-"""How many beats and steps an entry has, for a memory that only the instruction knows.
+"""Counts of an entry's beats and steps, for a memory that only the instruction knows.
 
 1. The memory chooses among constants, so no size costs a multiplier.
 2. Memories whose constants are equal share one input of the multiplexer.

@@ -30,7 +30,7 @@ DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
 
 @dataclass(frozen=True)
 class Written:
-    """What the write side does in this cycle."""
+    """Activity of the write side in this cycle."""
 
     tile: data.View  # to which the entry belongs: its memory, and what it is padded with
     entry: Value  # the place in the memory

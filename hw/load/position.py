@@ -1,4 +1,4 @@
-"""Where LOAD's write side is in its tile: plane, row, entry, beat, and the place in the buffer.
+"""Position of LOAD's write side in its tile: plane, row, entry, beat, and the place in the buffer.
 
 1. Entries of a tile go in the order z, y, x and lie densely in the buffer.
 2. Rows and entries before the data and after them are padding, which has no beats.

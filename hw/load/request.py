@@ -32,7 +32,7 @@ from vdla.isa.registers import INDEX_BITS
 
 @dataclass(frozen=True)
 class RequestPorts:
-    """What the request side is connected to. It drives ``request`` and ``command.start``."""
+    """Ports that the request side is connected to. It drives ``request`` and ``command.start``."""
 
     command: Port  # interfaces.command: the next instruction
     head: data.View  # that instruction's fields
@@ -110,7 +110,7 @@ class Request:
             ]
 
     def _following(self) -> tuple[Value, Value]:
-        """Where the burst after this one begins, and the beats that its run then has left."""
+        """Place at which the burst after this one begins, and the beats left in its run then."""
         m, head = self.m, self.ports.head
         next_run, is_last = self._walk()
         entries = Mux(head.x_stride == 1, head.x_size, 1)

@@ -28,7 +28,7 @@ from vdla.isa.instructions import Mem
 
 @dataclass(frozen=True)
 class WriterPorts:
-    """What the write side is connected to. It drives ``consume``, ``activity``, the memories,
+    """Ports that the write side is connected to. It drives ``consume``, ``activity``, the memories,
     ``writes_inp``, and what ``command`` says of the instruction that finishes.
     """
 
@@ -81,8 +81,8 @@ class Writer:
         return ports.consume
 
     def _write_in_steps(self) -> Value:
-        """Where there is TAB: takes a beat, writes a result, or completes an entry; returns whether
-        it makes a step of one."""
+        """With TAB: takes a beat, writes a result, or completes an entry; returns whether it makes
+        a step of one."""
         ports, position, ends = self.ports, self.position, self.position.beats.end
         is_last = ends | (self.tiles.tile.memory != Mem.TAB)  # of a beat
         step = Signal(name="step")

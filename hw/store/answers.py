@@ -21,7 +21,7 @@ from vdla.isa.config import Config
 
 @dataclass(frozen=True)
 class AnswerPorts:
-    """What the answers are connected to. They drive what ``command`` says of a finish."""
+    """Ports that the answers are connected to. They drive what ``command`` says of a finish."""
 
     command: Port  # interfaces.command
     opened: Value  # a burst's first beat moves

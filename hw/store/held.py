@@ -19,7 +19,7 @@ from vdla.isa.instructions import Mem
 
 @dataclass(frozen=True)
 class Read:
-    """What the reader reads in this cycle; its data are at ``data`` in the next."""
+    """Read by the reader in this cycle; its data are at ``data`` in the next."""
 
     instruction: data.View
     scale: Value  # it reads scales

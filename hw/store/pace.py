@@ -18,7 +18,7 @@ from vdla.hw.store.vectors import BUFFER_VECTORS, VectorBeats
 
 @dataclass(frozen=True)
 class Step:
-    """What happens in a cycle."""
+    """Events in a cycle."""
 
     reads_vector: Value  # the reader reads a vector
     sent: Value  # a beat leaves the write buffer

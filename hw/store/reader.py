@@ -26,7 +26,7 @@ from vdla.isa.registers import INDEX_BITS
 
 @dataclass(frozen=True)
 class ReaderPorts:
-    """What the reader is connected to. It drives ``command.start``, ``acc`` and ``activity``."""
+    """Ports of the reader, which drives ``command.start``, ``acc`` and ``activity``."""
 
     command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head

@@ -28,8 +28,8 @@ from vdla.isa.config import Config
 
 @dataclass(frozen=True)
 class SenderPorts:
-    """What the burst side is connected to. It drives ``write``, but for the data, ``sent``, and
-    what ``forward`` has."""
+    """Ports that the burst side is connected to. It drives ``write``, but for the data, ``sent``,
+    and what ``forward`` has."""
 
     write: Port  # interfaces.write_request
     beat_waits: Value  # the write buffer has a beat

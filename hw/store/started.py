@@ -30,7 +30,7 @@ IN_FLIGHT = 8  # instructions started and not finished
 
 @dataclass(frozen=True)
 class StartedPorts:
-    """What says which instruction starts."""
+    """Ports that say which instruction starts."""
 
     command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head

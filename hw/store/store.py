@@ -97,7 +97,7 @@ class Store(Component):
         return m
 
     def _pipeline(self, m: Module, reader: Reader, sent: Signal) -> Pipeline:
-        """What the reader reads, on its way to the bus."""
+        """Pipeline of what the reader reads, on its way to the bus."""
         read = Read(reader.now, reader.reads_scale, reader.reads_vector, self.acc.data)
         pipeline = Pipeline(m, self.config, Held(m, self.config, read), sent)
         m.d.comb += self.write.data.eq(pipeline.beat)
