@@ -39,7 +39,7 @@ def constants_of(plan: Plan, constants: Collection[str]) -> tuple[str, ...]:
 def plan_copies(
     plan: Plan, constants: Collection[str], outputs: Sequence[str]
 ) -> tuple[list[Copies], Copies]:
-    """What is copied before each step of a plan, and at its end.
+    """Copies before each step of a plan, and at its end.
 
     Args:
         plan: its steps, in order.

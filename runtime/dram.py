@@ -30,7 +30,9 @@ def aligned_bytes(size: int, align: int = ALIGN) -> Dram:
 
 
 def host_image(size: int, constants: bytes) -> Dram:
-    """What :meth:`Device.allocate` gives where the device works in the host's own memory."""
+    """Image of memory, as by :meth:`Device.allocate`, where the device works in the host's own
+    memory.
+    """
     dram = aligned_bytes(size)
     dram[: len(constants)] = np.frombuffer(constants, np.uint8)
     return dram

@@ -1,4 +1,4 @@
-"""What can be wrong with what the user hands to the runtime: one line each."""
+"""Errors in what the user hands to the runtime: one line each."""
 
 from __future__ import annotations
 

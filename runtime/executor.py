@@ -62,7 +62,7 @@ class StepResult(NamedTuple):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run gave.
+    """Result of one run.
 
     A network may have thousands of steps of a microsecond each, so how each of them went is put
     together when it is asked for.
@@ -74,7 +74,7 @@ class RunResult:
 
     @cached_property
     def steps(self) -> list[StepResult]:
-        """How each step went, in order."""
+        """Results of the steps, in order."""
         return [step for report in self.reports for step in report()]
 
     @property
@@ -164,7 +164,7 @@ class Executor:
         return program
 
     def _make_actions(self) -> Iterator[Action]:
-        """What a run does, in order: copies, and steps, those of a row in one."""
+        """Actions of a run, in order: copies, and steps, those of a row in one."""
         module = self.module
         before, last = plan_copies(module.steps, _constants(module), module.outputs)
         for row in _rows(module.steps, before):

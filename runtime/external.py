@@ -63,7 +63,7 @@ class Session:
 
 
 def one_line(error: Exception) -> str:
-    """What onnxruntime says, in one line."""
+    """Message of onnxruntime, in one line."""
     return " ".join(str(error).split())
 
 

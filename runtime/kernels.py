@@ -38,7 +38,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """What one node's kernels need, and their launches."""
+    """Buffers that one node's kernels need, and their launches."""
 
     params: tuple[int, ...]
     scratch: tuple[int, ...]

@@ -53,7 +53,7 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the tensor takes."""
+        """Bytes that the tensor takes."""
         return prod(self.shape) * dtype_of(self.dtype).itemsize
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ class Module:
         return [name for name, count in stream["layers"] for _ in range(count)], stages
 
     def header(self) -> dict[str, Any]:
-        """What the file's JSON header holds, sections left out."""
+        """JSON header of the file, sections left out."""
         host = self.host
         return {
             "config": self.config,

@@ -42,7 +42,7 @@ class NativeLibrary:
         self.library: Library = load(host.code, where)
 
     def address(self, name: str) -> int:
-        """Where the function exported as ``name`` is."""
+        """Address of the function exported as ``name``."""
         address = self.library.address(name)
         if not address:
             raise ModuleError(f"host code: expected a function {name}, found none")
@@ -57,7 +57,7 @@ class Library(Protocol):
     """Code in memory."""
 
     def address(self, name: str) -> int | None:
-        """Where a function is; 0 or None if there is none."""
+        """Address of a function; 0 or None if there is none."""
         ...
 
 
@@ -73,7 +73,7 @@ class LinkedObject:
         self.engine.finalize_object()
 
     def address(self, name: str) -> int | None:
-        """Where a function is."""
+        """Address of a function."""
         result: int = self.engine.get_function_address(name)
         return result
 
@@ -95,7 +95,7 @@ class SharedObject:
             ) from None
 
     def address(self, name: str) -> int | None:
-        """Where a function is."""
+        """Address of a function; None if there is none."""
         try:
             return ctypes.cast(self.library[name], ctypes.c_void_p).value
         except AttributeError:
@@ -135,7 +135,7 @@ def board_machine() -> tuple[str, str, str]:
 
 
 def _x86_features() -> str:
-    """What Linux says that this processor has, in LLVM's words."""
+    """Features that Linux says this processor has, in LLVM's words."""
     text = CPUINFO.read_text() if CPUINFO.exists() else ""
     flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
     names = {linux: llvm for llvm, linux in FLAGS.items()}
@@ -158,8 +158,8 @@ def check_machine(host: HostCode, where: str) -> None:
 
 
 def missing_features(triple: str, features: str) -> list[str]:
-    """What code for a machine needs that this one lacks, in LLVM's words: instructions, or another
-    architecture."""
+    """Features that code for a machine needs and this one lacks, in LLVM's words: instructions, or
+    another architecture."""
     own, _, has = host_machine()
     if _platform(triple) != _platform(own):
         return [triple.partition("-")[0]]

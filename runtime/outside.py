@@ -27,7 +27,7 @@ Run = Callable[[Sequence[Array]], int | None]
 
 
 def find_runtime(target: str) -> EntryPoint:
-    """What an installed package brings to run a target's code.
+    """Entry point of an installed package that runs a target's code.
 
     Raises:
         ModuleError: there is no such package.

@@ -1,4 +1,4 @@
-"""What several Python threads may use, one after the other."""
+"""Turns of several Python threads at what they may use one after the other."""
 
 from __future__ import annotations
 

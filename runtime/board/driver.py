@@ -33,7 +33,7 @@ _STATUS = register("STATUS")
 
 @dataclass(frozen=True)
 class Counters:
-    """What a program took: cycles, and of each engine per cause."""
+    """Cycles that a program took, and those of each engine per cause."""
 
     cycles: int
     causes: dict[str, dict[str, int]]

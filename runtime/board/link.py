@@ -38,7 +38,7 @@ BAUD = 3_000_000
 
 
 class Op(IntEnum):
-    """What a request asks for."""
+    """Operation that a request asks for."""
 
     READ_REGISTERS = 0
     WRITE_REGISTERS = 1
@@ -47,7 +47,7 @@ class Op(IntEnum):
 
 
 class Status(IntEnum):
-    """What became of it."""
+    """Status of an answer."""
 
     OK = 0
     BAD_CHECKSUM = 1

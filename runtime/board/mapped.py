@@ -26,7 +26,7 @@ class Buffer(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Bytes of the buffer."""
         ...
 
     def take(self, size: int) -> tuple[Dram, int]:

@@ -28,7 +28,7 @@ GRANULE = 64  # bytes: tensors begin at multiples of it, and every port width di
 
 
 class Line(Protocol):
-    """What is needed of ``serial.Serial``. ``timeout`` is in seconds."""
+    """Part of ``serial.Serial`` that is needed. ``timeout`` is in seconds."""
 
     timeout: float | None
 
@@ -50,7 +50,7 @@ class Line(Protocol):
 
 
 class Owner(Protocol):
-    """What a line leads to, where that lives as long as the line: a virtual board."""
+    """Owner of a line's other end, which lives as long as the line: a virtual board."""
 
     def close(self) -> object:
         """Ends it."""

@@ -1,4 +1,6 @@
-"""What the driver needs of a way to reach a board: its registers, and memory it shares with it."""
+"""Interface of the driver to a way to reach a board: its registers, and memory it
+shares with it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ class LinkError(DeviceError):
 
 
 def image_bytes(name: str, size: int, most: int) -> int:
-    """What an image of ``size`` bytes takes of a board's ``most``: whole pages.
+    """Bytes that an image of ``size`` bytes takes of a board's ``most``: whole pages.
 
     Raises:
         DeviceError: the board's memory is too small.

@@ -1,4 +1,4 @@
-"""Where modules run."""
+"""Devices that modules run on."""
 
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice

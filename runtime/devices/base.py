@@ -1,4 +1,4 @@
-"""What a device is to the executor."""
+"""Interface of a device to the executor."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # boards have no simulator
 
 @dataclass(frozen=True)
 class DeviceResult:
-    """What running one program took. ``trace`` is the device's own record, or None; ``counts``
-    counts what the program does, where the device can.
+    """Result of running one program on a device. ``trace`` is the device's own record, or None;
+    ``counts`` counts what the program does, where the device can.
     """
 
     cycles: int
@@ -35,7 +35,7 @@ class Device(Protocol):
 
     @property
     def identity(self) -> Identity | None:
-        """What its programs must be for; None for a device without an accelerator."""
+        """Identity that its programs must be for; None for a device without an accelerator."""
         ...
 
     def allocate(self, size: int, constants: bytes) -> Dram:

@@ -1,4 +1,4 @@
-"""What a GPU is to the executor."""
+"""Interface of a GPU to the executor."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Gpu(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What it can hold."""
+        """Limits of its groups and memories."""
         ...
 
     def load(self, kernels: Kernels, size: int) -> Program:
@@ -93,8 +93,8 @@ def named(devices: Sequence[AnyGpu], wanted: str) -> AnyGpu:
 
 
 def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, ...]], int]:
-    """Where each function's scratch buffers begin, behind an image of ``size`` bytes, and where all
-    of them end: functions run one after another, and share the bytes."""
+    """Offsets of each function's scratch buffers, behind an image of ``size`` bytes, and the end of
+    all of them: functions run one after another, and share the bytes."""
     start = _aligned(size)
     end, result = start, dict[str, tuple[int, ...]]()
     for name, function in kernels.functions.items():
@@ -107,7 +107,7 @@ def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, .
 
 
 def places(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Where buffers of some bytes lie one behind the other, and where the last one ends."""
+    """Offsets of buffers of some bytes one behind the other, and the end of the last one."""
     offsets, end = list[int](), 0
     for size in sizes:
         offsets.append(end)

@@ -60,7 +60,7 @@ class CudaGpu:
 
     @cached_property
     def limits(self) -> Limits:
-        """What the driver says."""
+        """Limits, as the driver says."""
         x, y, z = map(self._attribute, libcuda.MAX_SIDES)
         group, shared = map(self._attribute, (libcuda.MAX_THREADS, libcuda.MAX_SHARED))
         return Limits(group, (x, y, z), shared, self.memory)
@@ -79,7 +79,7 @@ class CudaGpu:
 
     @property
     def architecture(self) -> str:
-        """What PTX is made for it, as ``sm_80``."""
+        """Architecture that PTX is made for, as ``sm_80``."""
         return "sm_{}{}".format(*self.capability)
 
     @cached_property

@@ -49,7 +49,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 
 
 class CudaError(Exception):
-    """What a function of the driver's returned, if not success."""
+    """Status that a function of the driver's returned, if not success."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

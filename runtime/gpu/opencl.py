@@ -59,7 +59,7 @@ class OpenClGpu:
 
     @property
     def limits(self) -> Limits:
-        """What the driver says."""
+        """Limits, as the driver says."""
         sides = [min(int(n), 2**31 - 1) for n in self.handle.max_work_item_sizes]
         x, y, z = (*sides, 1, 1, 1)[:3]
         return Limits(

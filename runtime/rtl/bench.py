@@ -41,7 +41,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Stopped:
-    """How a program ended on the RTL.
+    """End of a program on the RTL.
 
     ``start`` and ``finish`` hold per engine, in its order, the cycles its instructions start and
     finish in; ``causes`` the counters; ``fault`` and the byte address of its instruction.

@@ -83,7 +83,7 @@ def scratchpads(config: Config) -> tuple[str, ...]:
 
 
 def _public(config: Config) -> str:
-    """What Verilator keeps reachable: the scratchpads."""
+    """Memories that Verilator keeps reachable: the scratchpads."""
     names = scratchpads(config)
     memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in names)
     return "`verilator_config\n" + "".join(memories)

@@ -93,8 +93,8 @@ def compile_model(
 
 
 def _pieces(sources: Sequence[Path], bench: Path) -> dict[str, list[Path]]:
-    """What is compiled as one: the largest of the files that run in every cycle, which takes as
-    long as the rest of them with the bench, and the slow ones."""
+    """Files that are compiled as one: the largest of the files that run in every cycle, which takes
+    as long as the rest of them with the bench, and the slow ones."""
     slow = [path for path in sources if path.stem.endswith("Slow")]
     fast = sorted(set(sources) - set(slow), key=lambda path: path.stat().st_size)
     return {"largest": fast[-1:], "fast": [*sorted(fast[:-1]), bench], "slow": slow}
@@ -116,7 +116,7 @@ def _library(trace: bool) -> Path:
 
 
 def _flags(trace: bool) -> list[str]:
-    """What every file of a model and Verilator's library are compiled with."""
+    """Flags with which every file of a model and Verilator's library are compiled."""
     include = verilator_root() / "include"
     traced = ["-DVM_TRACE=1", "-DVM_TRACE_FST=1", "-DVDLA_TRACE"] if trace else ["-DVM_TRACE=0"]
     never = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"]
