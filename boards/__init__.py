@@ -42,7 +42,7 @@ def find_board(name: str) -> Board:
 
 
 def memory_of(board: Board, config: Config) -> Memory:
-    """What a config's core has behind its port on a board, in cycles of the board's clock.
+    """Memory behind the port of a config's core on a board, in cycles of the board's clock.
 
     Raises:
         BoardError: the board's memory can't carry what the core sends, or isn't what its pins are

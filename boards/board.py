@@ -1,4 +1,4 @@
-"""What a board is to the flows, the driver and the command line."""
+"""Interface of a board to the flows, the driver and the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class BoardError(UserError):
 
 @contextmanager
 def packages(what: str) -> Iterator[None]:
-    """Where packages of the extra ``boards`` are imported: a missing one is the user's to install.
+    """Context in which packages of the extra ``boards`` are imported: a missing one is the user's
+    to install.
 
     Raises:
         BoardError: one is missing.
@@ -57,7 +58,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Bitstream:
-    """What a flow made: files, and the device's share that is used.
+    """Products of a flow: files, and the device's share that is used.
 
     ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place. ``hashed`` names
     the files in ``folder`` that are the same whenever inputs and tools are.

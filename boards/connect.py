@@ -46,7 +46,7 @@ def connect(
 
 
 def open_design(board: Board, config: Config) -> tuple[Callable[[], Bench], Memory]:
-    """What makes benches of a board's whole design, and the memory that it has.
+    """Function that makes benches of a board's whole design, and the memory that it has.
 
     Raises:
         BoardError: the board's memory isn't in its design, or is none for the config.

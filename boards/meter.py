@@ -39,7 +39,7 @@ def resource(board: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BoardMeter(TileMeter):
-    """What measures the tiles of an operator on a board of the name ``board``."""
+    """Meter of an operator's tiles on a board of the name ``board``."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _cycles(device: BoardDevice, built: LayerProgram) -> int:
 
 
 def board_ports(board: Board, ports: Sequence[str], virtual: int = 0) -> list[str]:
-    """Where the boards of a search are: the ports named, else all that say they are this board; or
+    """Ports of the boards of a search: the ports named, else all that say they are this board; or
     so many ``virtual`` ones.
 
     Raises:

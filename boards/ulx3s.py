@@ -37,7 +37,7 @@ CONFIG = "ulx3s"
 
 
 def memory_of(config: Config) -> Memory:
-    """What a config's core has behind its port: the SDRAM's controller and its chip.
+    """Memory behind the port of a config's core: the SDRAM's controller and its chip.
 
     Raises:
         BoardError: the chip can't make the config's beats, or isn't what the board's pins are for.

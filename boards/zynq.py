@@ -1,4 +1,4 @@
-"""What boards with a Zynq share: how they are made, and what their memory port can carry.
+"""Boards with a Zynq: how they are made, and what their memory port can carry.
 
 Amaranth is needed only when a design is made.
 """
@@ -39,12 +39,13 @@ def make_board(name: str, title: str, part: Part, memory: Memory | None = None) 
 
 
 def ddr3_memory() -> Memory:
-    """What boards with one MT41K256M16 or its equal have behind S_AXI_HP0."""
+    """Memory behind S_AXI_HP0 of boards with one MT41K256M16 or its equal."""
     return hp_memory(MT41K256M16, CLOCK_HZ)
 
 
 def memory_of(board: Board, config: Config) -> Memory:
-    """What a config's core has behind the memory port: the config's own, if the board says nothing.
+    """Memory behind the memory port of a config's core: the config's own, if the board says
+    nothing.
 
     Raises:
         BoardError: the port can't carry what the core sends.

@@ -1,4 +1,4 @@
-"""How a board's design becomes a bitstream, or a project for a vendor's tool."""
+"""Flows by which a board's design becomes a bitstream, or a project for a vendor's tool."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find_flow(board: Board, toolchain: str | None) -> Flow:
 
 
 def folder_of(board: Board, config: Config, out: Path) -> Path:
-    """Where a flow's files go, below ``out``."""
+    """Folder of a flow's files, below ``out``."""
     return out / f"{board.name}-{config.name}"
 
 

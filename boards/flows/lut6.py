@@ -1,4 +1,5 @@
-"""How many LUTs of an AMD device hold those of a netlist: each is one function, or two small ones.
+"""Number of LUTs of an AMD device that hold those of a netlist: each is one function, or two small
+ones.
 
 1. A LUT of a 7-series or UltraScale+ device is a function of six inputs, or two functions that
    take no more than five nets between them (UG474, UG574: outputs O6 and O5). yosys writes down the
@@ -19,7 +20,7 @@ REACH = 64  # of the LUTs on a net, how far apart in the netlist two may be: net
 
 
 def pairs(functions: Sequence[frozenset[int]]) -> int:
-    """How many LUTs hold two of the ``functions``, each given by the nets it takes."""
+    """Number of LUTs that hold two of the ``functions``, each given by the nets it takes."""
     partners = _partners(functions)
     alone = {n: len(some) for n, some in enumerate(partners) if some}
     queue = [(count, n) for n, count in alone.items()]

@@ -32,8 +32,8 @@ TRUSTED = {"lut": 0.9, "ff": 0.9}  # the part of a saving that is counted on; al
 
 
 class Logic(NamedTuple):
-    """What stands beside the lanes of block_out, measured in such lanes: all that there is once,
-    in LUT and in FF, a byte of the port, a multiply-add of GEMM."""
+    """Logic beside the lanes of block_out, measured in such lanes: all that there is once, in LUT
+    and in FF, a byte of the port, a multiply-add of GEMM."""
 
     lut: float
     ff: float
@@ -79,7 +79,8 @@ def fits(board: Board, used: Mapping[str, float]) -> bool:
 def estimate(
     board: Board, config: Config, used: Mapping[str, float], other: Config
 ) -> dict[str, float]:
-    """What ``other`` takes of a device, given that ``config`` was counted to take ``used``.
+    """Resources of a device that ``other`` takes, given that ``config`` was counted to take
+    ``used``.
 
     It errs on the safe side: only a part of a saving in LUT and FF is counted on (TRUSTED).
     """
@@ -110,7 +111,7 @@ def size(board: Board, config: Config) -> dict[str, float]:
 
 
 def block_rams(config: Config, buffer: str) -> int:
-    """How many block RAMs of 18 Kbit a buffer takes.
+    """Number of block RAMs of 18 Kbit that a buffer takes.
 
     A buffer is written a beat at a time, so it has a column of RAM for each beat of an entry. ACC
     is written in whole entries; it is read twice in a cycle, so it is there twice.
@@ -122,13 +123,13 @@ def block_rams(config: Config, buffer: str) -> int:
 
 
 def read_buffer(config: Config) -> int:
-    """How many block RAMs of 18 Kbit hold the beats that LOAD has asked for."""
+    """Number of block RAMs of 18 Kbit that hold the beats that LOAD has asked for."""
     depth = config.read_buffer_beats
     return of_shape(8 * config.port_bytes, depth) if depth > SHALLOW else 0
 
 
 def of_shape(width: int, depth: int) -> int:
-    """How many block RAMs of 18 Kbit hold ``depth`` words of ``width`` bits."""
+    """Number of block RAMs of 18 Kbit that hold ``depth`` words of ``width`` bits."""
     return min(ceil_div(width, bits) * ceil_div(depth, entries) for bits, entries in SHAPES)
 
 
@@ -148,7 +149,9 @@ def bundled(config: Config) -> Iterator[Candidate]:
 
 
 def halved(config: Config, most: int) -> Iterator[Candidate]:
-    """What up to ``most`` halvings give, as far as it is legal and its buffers are DEEP."""
+    """Configs that up to ``most`` halvings give, as far as they are legal and their buffers are
+    DEEP.
+    """
     known = config.name in config_names() and load_config(config.name).hash == config.hash
     start = f"-c {config.name}" if known else "the same with"
     for count in range(1, most + 1):

@@ -1,4 +1,4 @@
-"""What every project for a Zynq holds beside its tool's own files, and the common end of a flow.
+"""Files that every project for a Zynq holds beside its tool's own, and the common end of a flow.
 
     vdla.dtso                       device tree overlay
     vdla.bif                        bootgen's input

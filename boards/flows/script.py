@@ -1,4 +1,4 @@
-"""What every flow tells yosys."""
+"""Commands that every flow gives to yosys."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from vdla.hw.verilog import NAME
 
 
 def yosys_script(synthesis: str, before: str = "", mapping: str = "") -> str:
-    """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands, with another
-    ``mapping`` to LUTs than its own if there is one.
+    """Script that makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands, with
+    another ``mapping`` to LUTs than its own if there is one.
 
     COLLISION_X_MASK tells yosys that a memory may show anything of an entry that is written in the
     same cycle, since the core never uses that (``hw/scratchpad.py``). Else a device whose RAM

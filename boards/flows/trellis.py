@@ -97,7 +97,7 @@ def script(*, apart: bool = False) -> str:
 
 
 def synthesized(netlist: Path) -> dict[str, float]:
-    """What yosys's netlist uses, as nextpnr will count it."""
+    """Resources that yosys's netlist uses, as nextpnr will count them."""
     used = total(area(Flat(json.loads(netlist.read_text())["modules"])))
     return {name: used[name] for name in CELLS}
 

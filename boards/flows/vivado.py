@@ -93,7 +93,7 @@ def _result(
 
 
 def utilization(report: Path) -> dict[str, float]:
-    """What ``report_utilization`` says is used.
+    """Resources that ``report_utilization`` says are used.
 
     Raises:
         BoardError: it says nothing of a resource.

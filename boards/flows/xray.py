@@ -77,7 +77,7 @@ def synthesize(
 
 
 def missing_tools() -> str:
-    """What stands between the project and a bitstream, in one line; empty if nothing does."""
+    """Tools and folders missing for a bitstream of the project, in one line; empty if none is."""
     programs = [program for tool in TOOLS.items() if look(*tool) is None for program in tool[1:]]
     missing = ", ".join([*programs, *(name for name in FOLDERS if not os.environ.get(name))])
     return missing and f"{missing}: expected them, found none; {COME_FROM}"

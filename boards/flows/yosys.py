@@ -126,7 +126,7 @@ def script(family: str, *, apart: bool = True) -> str:
 
 
 def kept_apart() -> str:
-    """What tells yosys to keep the units of a core apart, to be counted."""
+    """Command that has yosys keep the units of a core apart, to be counted."""
     units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_*"))
     return f"setattr -mod -set keep_hierarchy 1 *core {units}\n"
 

@@ -85,7 +85,7 @@ class Sdram(Component):
         ]
 
     def elaborate(self, platform: object) -> Module:
-        """What the chip remembers, its bursts and words, and a check of commands by the rules."""
+        """Memory of the chip, its bursts and words, and a check of commands by the rules."""
         m = Module()
         banks = 1 << self.chip.bank_bits
         self.open = Signal(banks)

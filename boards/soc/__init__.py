@@ -1,1 +1,1 @@
-"""What stands around the core on a board without a processor: memory, serial link, clocks."""
+"""Parts around the core on a board without a processor: memory, serial link, clocks."""

@@ -37,7 +37,7 @@ BURST = 16  # beats of a request to memory
 
 
 class State(Enum, shape=4):
-    """What the bridge is at."""
+    """State of the bridge."""
 
     HEADER = 0
     WORDS = 1
@@ -104,7 +104,7 @@ class Bridge(Component):
         m.d.sync += self.at.eq(self.next_at)
 
     def _ports(self, m: Module) -> None:
-        """What registers and memory are shown whenever they are asked for something."""
+        """Inputs of registers and memory, shown whenever these are asked for something."""
         bus, memory = self.registers, self.memory
         self.beat = Signal(range(MOST_WORDS + 1))  # of the frame: the next to ask memory for
         register = Signal(self.register_bits)

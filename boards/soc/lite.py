@@ -61,7 +61,7 @@ def port(address_bits: int, data_bits: int, id_bits: int, length_bits: int) -> S
 
 
 class State(Enum, shape=2):
-    """What one direction is at."""
+    """State of one direction."""
 
     READY = 0  # for a burst's address
     BEAT = 1  # a beat waits: a read's for the registers, a write's for its data

@@ -204,7 +204,7 @@ def build_library(
 
 
 def _public(config: Config) -> str:
-    """What Verilator keeps reachable: the scratchpads, and the SDRAM's words."""
+    """Memories that Verilator keeps reachable: the scratchpads, and the SDRAM's words."""
     modules = [(f"{NAME}.soc.core.{name}", "mem") for name in scratchpads(config)]
     modules += [(STORAGE, "words")]
     lines = (f'public_flat_rw -module "{name}" -var "{variable}"\n' for name, variable in modules)

@@ -64,7 +64,7 @@ class Chip:
 
     @property
     def nbytes(self) -> int:
-        """What it holds."""
+        """Bytes that it holds."""
         return 1 << self.address_bits
 
     def refresh_clocks(self, clock_hz: float) -> int:
@@ -109,7 +109,7 @@ class Command(IntEnum):
 
 
 def pins(chip: Chip) -> Signature:
-    """What goes to the pads' registers, and ``words_in``, which comes from them."""
+    """Signals that go to the pads' registers, and ``words_in``, which comes from them."""
     return Signature(
         {
             "enable": Out(1),  # CKE

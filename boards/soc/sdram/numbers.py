@@ -90,7 +90,7 @@ def memory(
     requests: int = 2,
     refreshes_put_off: int = REFRESHES_PUT_OFF,
 ) -> Memory:
-    """What the core has behind its port: the controller's banks, and the words of the chip.
+    """Memory behind the core's port: the controller's banks, and the words of the chip.
 
     Raises:
         BoardError: as for ``banks``.

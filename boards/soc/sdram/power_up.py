@@ -1,4 +1,6 @@
-"""What a chip needs before its first request: a pause, PRECHARGE, eight REFRESHes, MODE."""
+"""Commands that a chip needs before its first request: a pause, PRECHARGE, eight
+REFRESHes, MODE.
+"""
 
 from __future__ import annotations
 

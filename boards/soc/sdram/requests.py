@@ -18,7 +18,7 @@ from vdla.boards.soc.sdram.waits import Waits
 
 
 class State(Enum, shape=2):
-    """What a request waits for."""
+    """State of a request, by what it waits for."""
 
     CHECK = 0  # to know which row of its bank is open
     CLOSE = 1  # PRECHARGE: another one is
@@ -45,7 +45,7 @@ class Place:
         )
 
     def fields(self) -> tuple[Signal, ...]:
-        """What a request is, wherever it is."""
+        """Signals of a request, in whichever place it is."""
         return self.write, self.tag, self.at, self.left
 
 

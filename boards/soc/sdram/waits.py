@@ -1,4 +1,4 @@
-"""What commands wait for: timers of the chip, and of each bank.
+"""Waits of commands: timers of the chip, and of each bank.
 
 A wait that is started in cycle t is over from cycle t + its number on, as in docs/timing.md,
 section 12. It is a row of ones that is shifted out, so that whether it is over is one bit.
