@@ -1,4 +1,4 @@
-"""What ALU computes: an operation on two vectors of ACC for each micro-op."""
+"""Semantics of ALU: an operation on two vectors of ACC for each micro-op."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _operate(op: int, x: int, y: int, row: Rows, results: Int16) -> int:
 
 @inline
 def _first_result(row: Rows) -> int:
-    """Where the table of a TABLE begins."""
+    """Number of the first result of a TABLE's table."""
     return int((row[_A_IMM] & ((1 << TABLE_BITS) - 1)) * TABLE_RESULTS)
 
 

@@ -1,4 +1,4 @@
-"""What a program does, counted: multiply-adds, accesses of each memory, bytes of DRAM.
+"""Counts of a program's work: multiply-adds, accesses of each memory, bytes of DRAM.
 
 Counts follow from the rows of a stream and from the micro-ops that it loads; no value is computed.
 They are what the instruction set says that instructions read and write. The core reads and writes
@@ -56,7 +56,7 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a run of a program does.
+    """Counts of a program's run.
 
     ``operations`` are the ALU's, lane by lane, by ``AluOp``'s names; ``accesses`` of on-chip
     memories; bytes that LOAD and fetch read from DRAM and that STORE writes to it; ``idle`` are

@@ -1,4 +1,4 @@
-"""What GEMM computes: a matrix–vector product for each micro-op, with or without a window."""
+"""Semantics of GEMM: a matrix–vector product for each micro-op, with or without a window."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FaultError(SimulationError):
 
 @dataclass(frozen=True)
 class Run:
-    """What a run leaves: the cycle each instruction started and finished in, and the causes.
+    """Result of a run: the cycle each instruction started and finished in, and the causes.
 
     ``causes[engine][cause]`` counts cycles; an engine's causes add up to ``cycles``.
     """

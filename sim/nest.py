@@ -15,7 +15,7 @@ _WINDOW, _PITCH = column(Gemm, "window"), column(Gemm, "pitch")
 
 @inline
 def window_pitch(row: Rows) -> int:
-    """How far behind its src a GEMM's micro-op reads INP, too; 0 if it doesn't."""
+    """Distance behind its src at which a GEMM's micro-op reads INP, too; 0 if it doesn't."""
     return int(row[_PITCH]) if row[_WINDOW] else 0
 
 
@@ -28,7 +28,7 @@ def is_empty(row: Rows) -> bool:
 
 @inline
 def place(row: Rows, base: int, i0: int, i1: int, i2: int) -> int:
-    """Where a base and its three steps lead in an iteration."""
+    """Index to which a base and its three steps lead in an iteration."""
     steps = i0 * row[base + 1] + i1 * row[base + 2] + i2 * row[base + 3]
     return int(row[base] + steps)
 

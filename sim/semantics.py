@@ -1,4 +1,4 @@
-"""What each instruction does to the memories.
+"""Effects of each instruction on the memories.
 
 Effects depend only on the instruction and the memories, never on time, so the machine runs them
 in the order in which the timing says they finish. The manual's words are in ``isa``. What a LOAD or
@@ -28,7 +28,7 @@ ALL_RAN = -1
 
 
 class Memories(NamedTuple):
-    """What the compiled loop works on; some memories in two or three forms of the same bytes."""
+    """Memories that the compiled loop works on; some in two or three forms of the same bytes."""
 
     inp: Int8  # [entry, block_in]
     inp_rows: Bytes  # [entry, byte]

@@ -112,7 +112,7 @@ class Stream:
         return order
 
     def micro_ops(self, dram: Bytes) -> bytes:
-        """What DRAM holds where the program loads micro-ops from: all of DRAM's contents that the
+        """Bytes of DRAM from which the program loads micro-ops: all of DRAM's contents that the
         program's cycles depend on."""
         return b"".join(dram[low:high].tobytes() for low, high in self.uop_places)
 

@@ -1,4 +1,4 @@
-"""What happened in a run: records per instruction, and a timeline for Perfetto.
+"""Events of a run: records per instruction, and a timeline for Perfetto.
 
 The timeline is Chrome's trace format, which https://ui.perfetto.dev opens. A process is an engine,
 a thread a lane of it: an engine may have several instructions in flight, and two that overlap are
@@ -171,7 +171,7 @@ def _lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _tracks(run: Run, spans: Sequence[tuple[int, int]]) -> list[Track]:
-    """Where each instruction's bar lies."""
+    """Place of each instruction's bar: process and lane."""
     ring, result = ring_of(run.config), [{"pid": 0, "tid": 0}] * len(spans)
     engine_of = [ring.engine_of(each) for each in run.instructions]
     for engine in ring.engines:

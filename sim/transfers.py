@@ -1,4 +1,4 @@
-"""What LOAD and STORE move: rows of DRAM into a buffer, vectors of ACC into DRAM or INP."""
+"""Semantics of LOAD and STORE: rows of DRAM into a buffer, vectors of ACC into DRAM or INP."""
 
 from __future__ import annotations
 

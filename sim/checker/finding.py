@@ -1,4 +1,4 @@
-"""What is found wrong with a program, and how its instructions are named."""
+"""Findings of the checker in a program, and the names of its instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Finding:
 
 
 def name_of(stream: Stream, index: int) -> str:
-    """What a finding calls an instruction."""
+    """Name of an instruction in a finding."""
     return f"{stream.instructions[index].mnemonic} {index}"
 
 

@@ -55,7 +55,7 @@ def _ends(stream: Stream, started: Rows) -> bool:
 
 
 def _remedies(stream: Stream) -> list[str]:
-    """What would let a stream end: a larger queue of either kind, else both; else nothing."""
+    """Remedies that let a stream end: a larger queue of either kind, else both; else none."""
     tokens, commands = stream.config.token_queue, stream.config.command_queue
     most = max(tokens, commands, len(stream.instructions))
 

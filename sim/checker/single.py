@@ -81,7 +81,7 @@ def check_fields(stream: Stream) -> list[Finding]:
 
 
 def _one_of(name: str, legal: Sequence[int]) -> str:
-    """What a field should hold, in words; an option that is off may leave a gap."""
+    """Values that a field should hold, in words; an option that is off may leave a gap."""
     if len(legal) == legal[-1] - legal[0] + 1:
         return f"{legal[0]} ≤ {name} ≤ {legal[-1]}"
     return f"{name} in {', '.join(map(str, legal))}"
@@ -139,7 +139,7 @@ def check_tensors(stream: Stream, tensors: Tensors) -> list[Finding]:
 
 
 def _tensor_at(address: int, tensors: Tensors) -> str:
-    """Where the tensor lies that has the byte at an address, for a message."""
+    """Place of the tensor that has the byte at an address, for a message."""
     for name, (low, high) in tensors.items():
         if low <= address < high:
             return f", where {name} is {low:#x}..{high - 1:#x}"

@@ -1,4 +1,4 @@
-"""What the compiled pass works on: one program's tables."""
+"""Tables of one program, which the compiled pass works on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READ, WRITE = 0, 1
 
 
 class Tables(NamedTuple):
-    """What the compiled pass works on. Instructions of an engine are numbered from 1."""
+    """Tables that the compiled pass works on. Instructions of an engine are numbered from 1."""
 
     rows: Rows
     sound: Mask

@@ -1,4 +1,4 @@
-"""What the compiled pass found, in words: conflicts, deadlock, tokens left over."""
+"""Findings of the compiled pass, in words: conflicts, deadlock, tokens left over."""
 
 from __future__ import annotations
 

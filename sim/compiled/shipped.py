@@ -1,5 +1,5 @@
-"""What ships of loops with the package, made ahead of time from these sources: LLVM's text, and
-machine code of that text for the usual processors.
+"""Loops that ship with the package, made ahead of time from these sources: LLVM's text, and machine
+code of that text for the usual processors.
 
 ``shipped/index.json`` lists each text with the loop and the kinds of arguments that it is for, and
 a digest of the sources that it was made of. Where these have changed since, nothing is taken.
@@ -47,8 +47,8 @@ class Entry(NamedTuple):
 
 
 def entry_of(loop: str, kinds: str, sources: str) -> Entry | None:
-    """What ships for a loop and the kinds of its arguments; None where nothing does, where it was
-    made of other sources, or where this machine lays out records and words otherwise."""
+    """Entry that ships for a loop and the kinds of its arguments; None where nothing does, where it
+    was made of other sources, or where this machine lays out records and words otherwise."""
     entry = by_use().get((loop, kinds))
     usual = sys.byteorder == "little" and sys.maxsize > 2**32
     return entry if entry and entry.sources == sources and usual else None

@@ -1,4 +1,4 @@
-"""What all engines have in common: queues, starts, finishes, causes of cycles.
+"""State machine common to all engines: queues, starts, finishes, causes of cycles.
 
 An instruction starts when its queue holds it and its tokens allow it; an engine's instructions
 start and finish in program order.
@@ -97,7 +97,7 @@ def count_causes(m: Machine, t: Tables, cycles: int) -> None:
 
 @inline
 def idle_cause(m: Machine, t: Tables, engine: int) -> int:
-    """Why an engine with nothing in flight does nothing."""
+    """Cause for which an engine with nothing in flight does nothing."""
     if m.engines.started[engine] != m.engines.issued[engine]:
         return TOKEN
     issued = 0

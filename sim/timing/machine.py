@@ -97,7 +97,7 @@ def _marked_rows(stream: Stream) -> Rows:
 
 
 def _refusal(stream: Stream, identity: Identity | None) -> Fault:
-    """Why the machine doesn't begin with a program at all."""
+    """Fault for which the machine doesn't begin with a program at all."""
     own = Identity.of(stream.config)
     wanted = own if identity is None else identity
     if wanted.isa != own.isa:

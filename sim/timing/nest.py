@@ -107,7 +107,7 @@ def steps(t: Tables, row: int) -> int:
 
 @inline
 def micro_op(p: Pipeline, t: Tables) -> int:
-    """Where the next micro-op lies in the UOP buffer."""
+    """Entry of the next micro-op in the UOP buffer."""
     return int(t.rows[p.nest.row, _UOP] + p.nest.u)
 
 

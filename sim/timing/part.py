@@ -1,4 +1,4 @@
-"""How a part of the machine's state is declared: names with types, and what reset leaves in them.
+"""Declaration of a part of the machine's state: names with types, and what reset leaves in them.
 
     class Request(Part):
         left: int  # 0 after reset

@@ -60,7 +60,7 @@ _SERIAL = sum(1 << op for op in SERIAL)
 
 @inline
 def cause_of(m: Machine, t: Tables, p: Pipeline, engine: int, held: bool) -> int:
-    """What the cycle goes to, if nothing starts."""
+    """Cause that the cycle goes to, if nothing starts."""
     if p.read.row >= 0:
         return BANK if held else BUSY
     draining = p.leaving.head != p.leaving.tail
@@ -290,7 +290,7 @@ def reads_tab(m: Machine, t: Tables) -> bool:
 
 @inline
 def shift_ports(p: Pipeline) -> None:
-    """What the back end does to ACC and TAB comes a cycle nearer."""
+    """Brings all that the back end does to ACC and TAB a cycle nearer."""
     p.late_reads >>= 1
     p.table_reads >>= 1
     p.writes >>= 1

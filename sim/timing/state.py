@@ -44,7 +44,7 @@ PerMemory = Annotated[Rows, (len(Mem),)]  # as ``Mem`` numbers them
 
 
 class Settings(Part):
-    """What stays as it is during a run: the config in beats and cycles, and what was asked for."""
+    """Settings constant in a run: the config in beats and cycles, and what was asked for."""
 
     # The port and the memory behind it.
     port_bytes: int
@@ -100,7 +100,7 @@ class Fetch(Part):
 
 
 class Engines(Part):
-    """What all engines have in common: instructions counted, cycles by cause."""
+    """Counts that all engines have: instructions counted, cycles by cause."""
 
     issued: PerEngine  # to its queue
     issued_next: PerEngine
@@ -277,7 +277,7 @@ class Machine(Part):
 
 
 class Variant(NamedTuple):
-    """What numba knows of the config when it compiles the cycle loop.
+    """Part of the config that numba knows when it compiles the cycle loop.
 
     Its type says it: how long a tuple is, and whether an option is None. So a config without a
     vector engine has a loop of its own, without the parts of one and with the fewest turns. Options
@@ -292,7 +292,7 @@ class Variant(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What is as long as the program or a buffer."""
+    """Tables that are as long as the program or a buffer."""
 
     rows: Rows  # [instruction, field]
     order: Rows  # [engine, n] the row of its n-th instruction
