@@ -1,4 +1,4 @@
-"""How a stream of instructions lies in DRAM, and how much of it fetch holds."""
+"""Layout of a stream of instructions in DRAM, and the part of it that fetch holds."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Field:
         return tuple(name for value, name in enumerate(self.names) if value not in absent)
 
     def multiple(self, config: Config) -> int:
-        """What the machine wants the field's value to be a multiple of."""
+        """Number that the machine wants the field's value to be a multiple of."""
         return 1
 
     def holds(self, value: int, width: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a program is for, in two numbers that everything compiled or built carries.
+"""Identity that a program is for, in two numbers that everything compiled or built carries.
 
 * ``config``: the hash of the accelerator's parameters, ``Config.hash``.
 * ``isa``: the hash of the instruction set itself: every opcode, every field's name, place, width
@@ -142,7 +142,7 @@ class Identity:
 def other_isa(
     expected: str, actual: str, made: str = "compiled", again: str = "compile it again"
 ) -> str:
-    """What is wrong with something that was ``made`` for another instruction set."""
+    """Error about something that was ``made`` for another instruction set."""
     return f"{made} for another instruction set: expected ISA {expected}, found {actual}; {again}"
 
 

@@ -26,7 +26,7 @@ from vdla.support.numbers import ceil_div
 
 
 class Mem(IntEnum):
-    """What a LOAD or STORE addresses on chip."""
+    """Memory that a LOAD or STORE addresses on chip."""
 
     INP = 0
     WGT = 1
@@ -42,7 +42,7 @@ class Mem(IntEnum):
 
 
 class Init(IntEnum):
-    """What a GEMM's first micro-ops start their accumulator from."""
+    """Value that a GEMM's first micro-ops start their accumulator from."""
 
     ACC = 0
     ZERO = 1
@@ -92,17 +92,17 @@ NO_X = (AluOp.TABLE, *SERIAL)  # they don't read acc[dst]
 
 
 def memories(config: Config) -> tuple[Mem, ...]:
-    """What a LOAD of the config may name."""
+    """Memories that a LOAD of the config may name."""
     return tuple(memory for memory in Mem if memory not in _absent_memories(config))
 
 
 def stored_memories(config: Config) -> tuple[Mem, ...]:
-    """What a STORE of the config may name."""
+    """Memories that a STORE of the config may name."""
     return (Mem.INP, Mem.ACC, Mem.ACC8) if config.forwarding else (Mem.ACC, Mem.ACC8)
 
 
 def operations(config: Config) -> tuple[AluOp, ...]:
-    """What the config's ALU can do."""
+    """Operations of the config's ALU."""
     return tuple(op for op in AluOp if op not in _absent_operations(config))
 
 
@@ -287,7 +287,9 @@ class Store(Instruction):
 
     @property
     def written(self) -> str:
-        """What each vector becomes, as ``Config.entry`` names it: ACC's int32 or ACC8's bytes."""
+        """Form that each vector becomes, as ``Config.entry`` names it: ACC's int32 or
+        ACC8's bytes.
+        """
         return "acc" if self.memory == Mem.ACC else "acc8"
 
 

@@ -84,7 +84,7 @@ class Memory:
 
     @property
     def name(self) -> str:
-        """How published figures name the model."""
+        """Name of the model in published figures."""
         if self.banks is None:
             return f"{self.latency} cycles, {self.bytes_per_cycle} B/cycle"
         return f"{self.banks.count} banks, {self.first_beat} cycles, {self.bytes_per_cycle} B/cycle"

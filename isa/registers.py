@@ -23,7 +23,7 @@ INDEX_BITS = 24  # instructions are numbered from 0; a program has fewer than 2*
 
 
 class Cause(IntEnum):
-    """What a cycle of an engine went to: docs/timing.md, section 10."""
+    """Cause that a cycle of an engine went to: docs/timing.md, section 10."""
 
     BUSY = 0
     TOKEN = 1
@@ -34,7 +34,7 @@ class Cause(IntEnum):
 
 
 class Fault(IntEnum):
-    """Why the core stopped: docs/timing.md, section 9."""
+    """Fault for which the core stopped: docs/timing.md, section 9."""
 
     NONE = 0
     PROGRAM_CONFIG = 1
@@ -198,7 +198,7 @@ EVENTS = sum(event.mask for event in _EVENTS)
 def program_registers(
     identity: Identity, base: int, length: int, dram_base: int, dram_size: int
 ) -> dict[str, int]:
-    """What a driver writes before START: what the program is for, its place, its DRAM."""
+    """Registers that a driver writes before START: the program's identity, its place, its DRAM."""
     isa, config = identity.words
     return {
         "PROGRAM_ISA": isa,
@@ -223,7 +223,7 @@ def most_instructions(config: Config) -> int:
 
 
 def reset_value(register: Register, config: Config) -> int:
-    """What a register reads after a reset."""
+    """Value that a register reads after a reset."""
     isa, own = Identity.of(config).words
     known = {"ID": IDENTITY, "VERSION": VERSION, "ISA_HASH": isa, "CONFIG_HASH": own}
     return known.get(register.name, 0)

@@ -49,7 +49,9 @@ RINGS = (3, 4)  # numbers of engines that a ring may have, so that each is a nei
 
 @dataclass(frozen=True)
 class Role:
-    """What an engine executes, and the memories that it reads and writes; ``dram`` is one."""
+    """Instructions that an engine executes, and memories that it reads and writes;
+    ``dram`` is one.
+    """
 
     engine: Engine
     executes: tuple[type[Instruction], ...]
