@@ -1,4 +1,4 @@
-"""Where a farm's scheduler listens, and whether one of this farm is there.
+"""Address at which a farm's scheduler listens, and whether one of this farm is there.
 
 A scheduler is tried with the standard library's sockets first: what is wrong is then known exactly,
 and nothing that a stranger sends is read as anything but bytes.
@@ -104,7 +104,7 @@ def free_port(host: str) -> int:
 
 
 def listening_fault(address: Address, error: OSError) -> str:
-    """What to say when nothing can listen at an address."""
+    """Message for when nothing can listen at an address."""
     if error.errno == errno.EADDRINUSE:
         return f"{address}: expected a free port, found it taken; choose another with --port"
     reason = error.strerror or str(error)

@@ -55,7 +55,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a batch: the answers of its first jobs, and how many seconds they took.
+    """Result of a batch: the answers of its first jobs, and how many seconds they took.
 
     Values are pickled. Jobs without an answer are left for another batch.
     """
@@ -74,7 +74,9 @@ class _Entry:
 
 @dataclass
 class _Pace:
-    """How many jobs of one kind go together: ``most`` at a time, ``least`` even if few wait."""
+    """Number of jobs of one kind that go together: ``most`` at a time, ``least`` even
+    if few wait.
+    """
 
     most: int = 1
     least: int = 1

@@ -1,4 +1,4 @@
-"""What a worker has to do jobs with: processes, and resources that one job at a time holds."""
+"""Bench at which a worker does jobs: processes, and resources that one job at a time holds."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Bench:
             pool.close()
 
     def _done(self, name: str, jobs: Sequence[Packed], pool: ProcessPool) -> Done:
-        """What becomes of jobs, until time is up; FarmError where their resource was lost."""
+        """Result of jobs, until time is up; FarmError where their resource was lost."""
         answers: list[Answer[bytes]] = []
         began = time.monotonic()
         for job in jobs:

@@ -49,7 +49,7 @@ class Credentials:
 
 
 def default_folder() -> Path:
-    """Where a farm's certificates are kept: ``$VDLA_FARM``, else ``$XDG_DATA_HOME/vdla/farm``, else
+    """Folder of a farm's certificates: ``$VDLA_FARM``, else ``$XDG_DATA_HOME/vdla/farm``, else
     ``~/.local/share/vdla/farm``."""
     if folder := os.environ.get("VDLA_FARM"):
         return Path(folder)

@@ -87,7 +87,7 @@ class Farm(JobPool):
                     yield from self._settle(batch, result)
 
     def status(self) -> Status:
-        """What the farm has and does now.
+        """Status of the farm: the workers that it has, and the work that it does now.
 
         Raises:
             FarmError: the scheduler is gone, and doesn't come back.

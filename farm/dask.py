@@ -101,7 +101,7 @@ def check_identity(address: Address, credentials: Credentials | None) -> str:
 
 
 def status(address: Address, credentials: Credentials | None) -> Status:
-    """What a farm has and does. Raises FarmError where it can't be reached."""
+    """Status of a farm. Raises FarmError where it can't be reached."""
     check_identity(address, credentials)
     return Status.from_message(_ask(address, credentials, STATUS))
 
@@ -150,7 +150,7 @@ class _Scheduler(_OnlyOnePort, Scheduler):
 
 
 class _Desk(SchedulerPlugin):
-    """What a scheduler does for vdla: it says who it is, counts jobs, ends batches and the farm."""
+    """Desk of vdla at a scheduler: it says who it is, counts jobs, ends batches and the farm."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
@@ -202,7 +202,7 @@ class _Desk(SchedulerPlugin):
 
 
 def _jobs_of(key: str) -> int:
-    """How many jobs the batch of some name has; what isn't vdla's counts as one."""
+    """Number of jobs in the batch of some name; what isn't vdla's counts as one."""
     count = str(key).rpartition("-")[2]
     return int(count) if count.isdecimal() else 1
 
@@ -339,7 +339,7 @@ def _make_worker(
 
 
 def do_batch(name: str, data: bytes) -> bytes:
-    """What Dask runs on a worker: a batch of jobs; their answers."""
+    """Does a batch of jobs, as Dask runs it on a worker; returns their answers."""
     worker: _Worker = get_worker()
     return worker.bench.do(name, data)
 
@@ -366,7 +366,7 @@ class Connection:
             raise FarmError(f"{address}: expected to reach the scheduler, found {error}") from None
 
     def status(self) -> Status:
-        """What the farm has and does. Raises Disconnected."""
+        """Status of the farm. Raises Disconnected."""
         return Status.from_message(self._call(STATUS))
 
     def send(self, name: str, batch: Batch) -> None:
@@ -432,7 +432,7 @@ class Connection:
 
 
 def _taken(queue: SimpleQueue[Any], seconds: float) -> list[Any]:
-    """What is in a queue; it waits so long for the first."""
+    """Items of a queue; it waits so long for the first."""
     result = []
     with suppress(Empty):
         result.append(queue.get(timeout=seconds))

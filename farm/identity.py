@@ -22,7 +22,7 @@ SUFFIXES = frozenset((".py", ".c", ".cpp", ".v", ".ll", ".toml", ".jsonl", ".onn
 
 @dataclass(frozen=True)
 class Identity:
-    """What two machines must have in common to share work."""
+    """Identity that two machines must have in common to share work."""
 
     version: str
     sources: str  # the first 12 hex digits of a SHA-256

@@ -1,4 +1,4 @@
-"""What a process of a pool does: jobs, one after the other, until nobody sends any more.
+"""Work of a pool's process: jobs, one after the other, until nobody sends any more.
 
 It gets each job with what it has to itself, says ``BEGUN`` when the job's setup is made, and then
 gives the answer.
@@ -39,7 +39,7 @@ def serve(pipe: Connection) -> None:
 def _answer(
     pipe: Connection, job: Packed, resources: dict[str, str], made: dict[bytes, Any]
 ) -> Answer[Any]:
-    """What becomes of a job."""
+    """Answer to a job."""
     lease(resources)
     try:
         first = (_made(job.setup, made),) if job.setup else ()
@@ -59,7 +59,7 @@ def _answer(
 
 
 def _made(setup: bytes, made: dict[bytes, Any]) -> object:
-    """What a setup makes; the newest few are kept."""
+    """Object that a setup makes; the newest few are kept."""
     if setup not in made:
         while len(made) >= SETUPS:
             del made[next(iter(made))]

@@ -1,4 +1,4 @@
-"""What a farm has and does, as its scheduler says."""
+"""Status of a farm, as its scheduler says: the workers that it has, and the work that it does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WorkerStatus:
     running: int  # jobs, of the batches that it is at work on
 
     def places(self, needs: Sequence[str]) -> int:
-        """How many jobs with some needs it can do at a time."""
+        """Number of jobs with some needs that it can do at a time."""
         return min((self.processes, *(self.counts.get(name, 0) for name in needs)))
 
 
@@ -48,7 +48,7 @@ class Status:
         return cls(**{**message, "workers": workers})
 
     def places(self, needs: Sequence[str]) -> int:
-        """How many jobs with some needs can run at a time."""
+        """Number of jobs with some needs that can run at a time."""
         return sum(worker.places(needs) for worker in self.workers)
 
     def check(self, needs: Sequence[str], note: str = "") -> None:

@@ -79,7 +79,7 @@ def stopped_by_signals(run: Callable[[], None]) -> None:
 
 
 def _life(join: Join) -> Iterator[Message]:
-    """What a process says: that it has joined the farm, if it has, and how it ended.
+    """Messages of a process: that it has joined the farm, if it has, and how it ended.
 
     It is forked, so what it needs is imported already. All that it starts ends with it.
     """

@@ -38,7 +38,7 @@ class ResourceLost(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may take: ``seconds``, and ``bytes`` of memory beyond what its process had."""
+    """Limits of a job: ``seconds``, and ``bytes`` of memory beyond what its process had."""
 
     seconds: float | None = None
     bytes: int | None = None
@@ -108,7 +108,7 @@ def _compressed(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What became of a job: its ``value`` where ``status`` is ok, else ``note`` says why not."""
+    """Answer to a job: its ``value`` where ``status`` is ok, else ``note`` says why not."""
 
     value: T | None
     status: str = OK
