@@ -1,4 +1,5 @@
-"""What every room needs and no room owns: errors of users, and files that are whole or not there.
+"""Foundations that every room needs and no room owns: errors of users, and files that are whole or
+not there.
 
 Nothing here knows the accelerator; nothing beyond the standard library is imported.
 """

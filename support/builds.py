@@ -27,7 +27,7 @@ def build_once(
     ready: Callable[[], Result | None],
     make: Callable[[], Result],
 ) -> Result:
-    """What is ready, or else is made now.
+    """Result that is ready, or else is made now.
 
     Args:
         kind: what it is, as "RTL": the last of its kind says how long this one may take.
@@ -72,7 +72,7 @@ def _hold(file: TextIO, waiting: str) -> None:
 
 
 def _took(kind: str) -> str:
-    """How long the last of a kind took, in words; nothing where none is known."""
+    """Time that the last of a kind took, in words; nothing where none is known."""
     seconds = _noted().get(kind)
     return f"; the last one took {max(seconds, 1):.0f} s" if seconds is not None else ""
 

@@ -49,8 +49,9 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def cache_folder(*parts: str) -> Path:
-    """Where what takes long to make is kept: ``$VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else
-    ``~/.cache/vdla``; ``parts`` name a folder within. It need not exist."""
+    """Folder in which what takes long to make is kept: ``$VDLA_CACHE``, else
+    ``$XDG_CACHE_HOME/vdla``, else ``~/.cache/vdla``; ``parts`` name a folder within. It need not
+    exist."""
     if root := os.environ.get("VDLA_CACHE"):
         return Path(root, *parts)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -71,7 +72,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def seal_of(path: Path) -> Path:
-    """Where a file's digest lies."""
+    """Path of a file's digest."""
     return path.with_name(f"{path.name}{SEAL}")
 
 

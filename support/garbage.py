@@ -1,4 +1,4 @@
-"""How often Python looks for cycles of garbage."""
+"""Pace at which Python looks for cycles of garbage."""
 
 from __future__ import annotations
 

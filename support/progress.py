@@ -1,4 +1,4 @@
-"""How far long work has come: who does it reports, and one listener at most shows it."""
+"""Progress of long work: who does it reports, and one listener at most shows it."""
 
 from __future__ import annotations
 
