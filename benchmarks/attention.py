@@ -88,7 +88,7 @@ def head(config: Config, length: int = VIT_TINY.length) -> Head:
 
 
 def titles(placement: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What each layer is called; each differently."""
+    """Titles of the layers; each differs from the others."""
     result, times = {}, Counter[str]()
     for row in placement:
         part = row["name"].removeprefix(f"{NAME}.").partition("_")[0].partition(".")[0]

@@ -1,4 +1,4 @@
-"""What a board's memory costs a network, and what schedules that know it win back.
+"""Costs of a board's memory for a network, and what schedules that know it win back.
 
     python benchmarks/board_memory.py [--models resnet18,mobilenet] [--configs ulx3s,ulx3s-wide]
 

@@ -1,4 +1,4 @@
-"""How many simulations each searcher of `vdla explore` needs for 99 % of a space's hypervolume.
+"""Simulations that each searcher of `vdla explore` needs for 99 % of a space's hypervolume.
 
     python benchmarks/explore.py [--space small] [--models digits] [--objectives cycles,luts]
         [--cache build/explore-small.log] [--plot docs/images/explore.png] [--json]

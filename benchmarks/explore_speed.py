@@ -88,7 +88,7 @@ class Rate(NamedTuple):
 
 
 def rate(model: str, configs: Sequence[Config], *, kept: bool) -> Rate:
-    """How long designs take in a process that knows no design, with loops on disk if ``kept``."""
+    """Rate of designs in a process that knows no design, with loops on disk if ``kept``."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(_rate, model, configs, kept).result()
 

@@ -1,4 +1,4 @@
-"""What a farm of Dask's costs on this machine, and what it loses when its parts are killed.
+"""Costs of a farm of Dask's on this machine, and its losses when its parts are killed.
 
     python benchmarks/farm.py [--json] [--jobs N]
 
@@ -130,7 +130,7 @@ def log(text: str) -> None:
 
 
 def seconds(pool: JobPool, jobs: list[Job[int]]) -> float:
-    """How long jobs take, each of which gives its number."""
+    """Seconds that jobs take, each of which gives its number."""
     begin = time.monotonic()
     answers = {number: answer.value for number, answer in pool.run(jobs)}
     assert answers == {number: number for number in range(len(jobs))}
@@ -170,7 +170,9 @@ def throughput() -> dict[str, float]:
 
 
 def losses(jobs: int) -> dict[str, float]:
-    """What becomes of jobs while workers and the scheduler are killed."""
+    """Counts of jobs that run while workers and the scheduler are killed, of their results and of
+    kills; seconds.
+    """
     with LocalFarm(*[()] * WORKERS) as farm:
         seconds(farm.client, [Job(wait, (n, 0.0)) for n in range(4 * WORKERS)])  # processes start
         end = threading.Event()

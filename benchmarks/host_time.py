@@ -69,7 +69,7 @@ class Network:
             runs += 1
 
     def row(self, machine: Machine) -> Row:
-        """What was measured, beside the model."""
+        """Row of the table: the measured times, beside the model's."""
         model: HostTime = vdla.host_time(self.name, machine=machine)
         names = [step.name for step in self.executor.module.steps]
         clock = dict(zip(names, self.steps, strict=True))

@@ -1,4 +1,4 @@
-"""What slower memory costs a network, with one virtual thread and with two.
+"""Costs of slower memory for a network, with one virtual thread and with two.
 
     python benchmarks/latency_sweep.py [-c CONFIG] [--model resnet18] [--latency 0,32,64,128,256]
 

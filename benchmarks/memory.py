@@ -1,4 +1,4 @@
-"""How much of a board's memory LOADs get: bytes that arrive, of the chip's words in that time.
+"""Share of a board's memory that LOADs get: bytes that arrive, of the chip's words in that time.
 
     python benchmarks/memory.py [-c ulx3s] [--bytes 65536]
 
@@ -67,7 +67,7 @@ class Stream:
 
 
 def share(bench: BoardBench, stream: Stream, of: Memory) -> float:
-    """What a stream gets of the chip's words; the simulator agrees on every cycle.
+    """Share of the chip's words that a stream gets; the simulator agrees on every cycle.
 
     Raises:
         SystemExit: it doesn't.

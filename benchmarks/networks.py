@@ -93,7 +93,7 @@ def figures(network: str, config: Config) -> Row:
 
 
 def of_bound(network: str, config: Config) -> tuple[float, float]:
-    """How much of their bounds a network's layers attain, all together and the worst."""
+    """Share of their bounds that a network's layers attain, all together and the worst."""
     work = find_workload(model_files(network), config)
     layers = measure(work, config, (VTHREADS,)).layers
     cycles = sum(layer.measured[VTHREADS].cycles for layer in layers)

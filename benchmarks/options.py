@@ -1,4 +1,4 @@
-"""What the options of a config win: cycles of whole networks with none, each alone, all of them.
+"""Gains by the options of a config: cycles of whole networks with none, each alone, all of them.
 
     python benchmarks/options.py [-c CONFIG] [--models resnet18,mobilenet] [--area] [--json]
 

@@ -1,4 +1,4 @@
-"""What parallel loops cost on two threads: microseconds of small functions, each a job of the pool.
+"""Costs of parallel loops on two threads: microseconds of small functions, each a job of the pool.
 
     python benchmarks/pool.py [REVISION]
 
@@ -86,7 +86,7 @@ def seconds(each: Calls, runs: int) -> float:
 
 
 def tenth(times: list[float]) -> float:
-    """What a tenth of the times is below."""
+    """Time that a tenth of the times is below."""
     return sorted(times)[len(times) // 10]
 
 

@@ -61,7 +61,7 @@ class Measured:
 
     @property
     def key(self) -> Key:
-        """What its record is found by."""
+        """Key that its record is found by."""
         return self.function.digest, self.function.machine
 
     @property

@@ -49,7 +49,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Searched:
-    """What a strategy tried, in order, for which functions."""
+    """Records of what a strategy tried, in order, and the functions that it tried it for."""
 
     tasks: Sequence[FunctionTask]
     records: Sequence[FunctionRecord]
@@ -69,7 +69,9 @@ def searched(model: str, name: str, most: int, options: Tune) -> Searched:
 
 
 def default_times(runs: Sequence[Searched]) -> dict[str, tuple[int, float]]:
-    """How often the network has each function, and its default schedule's shortest time."""
+    """Number of times that the network has each function, and its default schedule's
+    shortest time.
+    """
     times: dict[str, tuple[int, float]] = {}
     for task in (task for run in runs for task in run.tasks):
         weight, shortest = times.get(task.function.digest, (task.weight, inf))

@@ -203,8 +203,9 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
 
 
 def moves(path: Path, inputs: Mapping[str, Any]) -> float:
-    """How far onnxruntime's outputs move when its inputs of floats change by what is less than half
-    a dozen roundings of float32: of a network that quantizes as it runs, by whole steps."""
+    """Distance by which onnxruntime's outputs move when its inputs of floats change by what is less
+    than half a dozen roundings of float32: of a network that quantizes as it runs, by whole steps.
+    """
     changed = {
         name: (x * (1 + CHANGE)).astype(x.dtype) if x.dtype.kind == "f" else x
         for name, x in inputs.items()
@@ -221,7 +222,7 @@ def fitting(graph: Any, shapes: Shapes) -> Shapes:
 
 
 def table(rows: list[Row]) -> Table:
-    """What people read; the last line has the geometric mean of the ratios."""
+    """Table for people; the last line has the geometric mean of the ratios."""
     titles = ("model", "right", "relative", "moves", "ours ms", "ort ms", "ratio", "compile s",
               "onnxruntime's")  # fmt: skip
     result = Table(*titles)

@@ -1,4 +1,5 @@
-"""How fluid the report's timeline is with tens of thousands of instructions, in headless Chromium.
+"""Frame times of the report's timeline with tens of thousands of instructions, in headless
+Chromium.
 
     python benchmarks/report_speed.py
 
@@ -91,7 +92,7 @@ def point(page: Page) -> list[float]:
 
 
 def _place(page: Page) -> tuple[float, float]:
-    """Where the canvas is, with the whole layer in view."""
+    """Position of the canvas, with the whole layer in view."""
     page.click("#timeline-fit")
     canvas = page.locator("#timeline-canvas")
     canvas.scroll_into_view_if_needed()

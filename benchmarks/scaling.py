@@ -1,4 +1,4 @@
-"""How far one scheduler goes: a farm of up to 1,000 simulated workers whose jobs sleep.
+"""Reach of one scheduler: a farm of up to 1,000 simulated workers whose jobs sleep.
 
     python benchmarks/scaling.py [--workers 10,100,1000] [--seconds 1,10] [--json] [--plot F.svg]
 
@@ -162,7 +162,7 @@ def _child(process: int) -> int:
 
 
 def _cpu_seconds(process: int) -> float:
-    """How long a process has been on a processor."""
+    """Seconds that a process has been on a processor."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

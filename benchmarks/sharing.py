@@ -1,4 +1,4 @@
-"""What a second process wins, for all who share their work: a search, lockstep, the fuzz.
+"""Gain by a second process, for all who share their work: a search, lockstep, the fuzz.
 
     python benchmarks/sharing.py [--json] [--of tune,lockstep,fuzz]
 

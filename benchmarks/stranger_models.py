@@ -293,7 +293,7 @@ NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
 
 @dataclass(frozen=True)
 class Style:
-    """How onnxruntime's quantizer is called."""
+    """Options with which onnxruntime's quantizer is called."""
 
     operators: bool = False
     unsigned: bool = False

@@ -103,7 +103,7 @@ class Agreement:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many vectors there are, have the same best class, and have tied ones."""
+        """Numbers of vectors: all, those with the same best class, and those with tied ones."""
         return self.vectors, self.same, self.tied
 
     @property

@@ -113,7 +113,9 @@ def configs(chosen: Set, family: Family) -> Iterator[Config]:
 
 
 def plan(family: Family) -> Iterator[tuple[Config, bool, bool]]:
-    """What to map for a family, in the order in which it is worth most: config, flat, held out."""
+    """Configs to map for a family, in the order in which they are worth most: config, flat, held
+    out.
+    """
     fitted = list(islice(configs(SETS[0], family), SETS[0].count))
     apart = ((config, False, False) for config in fitted)
     both = ((fitted[number - 1], True, False) for number in FLAT_TOO)

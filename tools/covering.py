@@ -43,9 +43,9 @@ def digest(folder: Path, files: Iterable[str]) -> str:
 
 
 class Covering:
-    """What was noted of the tests of ``tree``, a folder with the sources, and of the lines of
-    ``files`` in it; it is noted in ``notes``, a folder, where that hasn't been done: in a folder
-    for each of the tests'. Lines of other files aren't followed, which takes less time."""
+    """Notes of the tests of ``tree``, a folder with the sources, and of the lines of ``files`` in
+    it; it is noted in ``notes``, a folder, where that hasn't been done: in a folder for each of the
+    tests'. Lines of other files aren't followed, which takes less time."""
 
     def __init__(self, tree: Path, files: Iterable[str], notes: Path) -> None:
         self.tree, self.files, self.notes = tree.resolve(), sorted(files), notes
@@ -87,7 +87,7 @@ class Covering:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """How long each test takes."""
+        """Seconds that each test takes."""
         notes = (json.loads(path.read_text()) for path in self.notes.rglob(SECONDS))
         return {test: seconds for each in notes for test, seconds in each.items()}
 
@@ -139,7 +139,7 @@ def _parts(tree: Path) -> dict[str, list[str]]:
 
 
 def _seconds(text: str) -> dict[str, float]:
-    """How long each test took, by what pytest printed."""
+    """Seconds that each test took, by what pytest printed."""
     seconds: dict[str, float] = {}
     for line in text.splitlines():
         if result := TIMES.fullmatch(line):

@@ -312,7 +312,7 @@ def assembly_of(samples: dict[str, Sample], processor: Processor) -> str:
 
 
 def measured(assembly: str, processor: Processor) -> dict[str, Price]:
-    """What each region of an assembly text costs by LLVM's machine model, by its name."""
+    """Price of each region of an assembly text by LLVM's machine model, by the region's name."""
     cpu = processor.cpu or llvm.get_host_cpu_name()
     command = [
         mca(), f"-mtriple={processor.triple or llvm.get_process_triple()}", f"-mcpu={cpu}",

@@ -75,7 +75,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 
 def parameters(function: Function) -> int:
-    """How many a caller may give; ``self`` and ``cls`` are no choice."""
+    """Number of arguments that a caller may give; ``self`` and ``cls`` are no choice."""
     given = function.args
     names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
@@ -147,7 +147,7 @@ def top_room(path: Path) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """What a file imports of ``vdla``, as ``vdla.isa.config.Config``."""
+    """Names that a file imports of ``vdla``, as ``vdla.isa.config.Config``."""
     for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{each.name}" for each in node.names]
@@ -160,7 +160,9 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def any_uses(files: list[Path]) -> dict[str, int]:
-    """How often the compiler, its search and ``vdla/`` say ``Any`` or a name that stands for it."""
+    """Number of times that the compiler, its search and ``vdla/`` say ``Any`` or a name that stands
+    for it.
+    """
     paths = {relative(path): path for path in files if room_of(path) in ("compiler", "vdla")}
     aliases = {name: own_aliases(tree_of(path)) for name, path in paths.items()}
     result = {"compiler": 0, "search": 0, "vdla": 0}

@@ -107,7 +107,7 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What it is recognised by when lines have moved."""
+        """Key by which it is recognised when lines have moved."""
         return self.file, self.text, self.before, self.after
 
     def described(self) -> dict[str, str | int]:
@@ -311,7 +311,7 @@ class Tree:
         return failed[0] if failed else text if code is None else f"pytest ended with {code}"
 
     def environment(self, file: str = "") -> dict[str, str]:
-        """What tests run in, with a mutant of ``file``."""
+        """Environment that tests run in, with a mutant of ``file``."""
         result = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         result["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
         if file.startswith(("isa/", "sim/", "hw/")):  # nobody else can use what is compiled of it
@@ -347,7 +347,7 @@ def _listed(kind: str) -> list[dict[str, str]]:
 
 
 class Trial:
-    """What a process tries mutants with: a tree of its own in ``folder``, and what was noted.
+    """Trial in which a process tries mutants: a tree of its own in ``folder``, and what was noted.
 
     ``unchanged`` is what ``Tree.verilog`` says of a tree where nothing is planted.
     """
@@ -357,7 +357,7 @@ class Trial:
         self.tree.unchanged = unchanged
 
     def run(self, mutant: Mutant) -> str | None:
-        """What noticed a mutant; None where nothing did."""
+        """Test or stage that noticed a mutant; None where none did."""
         return self.tree.try_one(mutant, self.covering, self.limit)
 
 

@@ -68,7 +68,7 @@ NOISE = {  # cases whose zeros are numpy's rounding errors in float32, 1.9e-7: t
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case: its category, on what it ran, and why not."""
+    """Outcome of a case: its category, the machine that it ran on, and why not."""
 
     case: str
     operator: str
@@ -155,7 +155,7 @@ def _with_constants(case: Any, base: Any) -> tuple[Any, dict[str, Array]]:
 
 
 def _array(value: Any) -> Any:
-    """What some cases have as ONNX's tensors, as an array."""
+    """Array of a value that some cases have as ONNX's tensor."""
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
@@ -172,7 +172,7 @@ def _constants_of(model: Any, node: Any) -> Iterator[str]:
 
 
 def difference(actual: Sequence[Any], wanted: Sequence[Any], rtol: float, atol: float) -> str:
-    """What the first output is that isn't right; "" if all are."""
+    """Description of the first output that isn't right; "" if all are."""
     if len(actual) != len(wanted):
         return f"expected {len(wanted)} outputs, found {len(actual)}"
     for number, (got, want) in enumerate(zip(actual, wanted, strict=True)):
@@ -208,7 +208,7 @@ def run_cases(
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many of each category; of the passed, how many ran where."""
+    """Number of cases in each category; of the passed, number that ran on each machine."""
     kinds = Counter(each.category for each in outcomes)
     on = Counter(each.on for each in outcomes if each.category == "passed")
     return {

@@ -26,7 +26,7 @@ from covering_array import Array, reason_of
 
 
 def impossible(array: Array) -> Counter[str]:
-    """How many pairs are impossible for each reason."""
+    """Number of pairs that are impossible, for each reason."""
     return Counter(reason_of(pair) for pair in array.impossible)
 
 

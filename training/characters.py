@@ -45,7 +45,7 @@ def codes(text: str) -> Array:
 
 
 def documents(root: Path = ROOT) -> tuple[Array, Array]:
-    """What is trained on and what is tested on, as numbers."""
+    """Texts that are trained on and texts that are tested on, as numbers."""
     paths = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     whole = codes("\n".join(path.read_text() for path in paths))
     parts = [whole[start : start + PART] for start in range(0, len(whole) - PART, PART)]

@@ -1,4 +1,4 @@
-"""How dense layers and integer matrix products become dot products of eight.
+"""Dense layers and integer matrix products as dot products of eight.
 
 Zero points leave the sums: Σ (a - z) * w = Σ a * w - z * Σ w, where Σ w is known. Rows whose length
 is no multiple of eight are filled up with zeros.
@@ -19,7 +19,7 @@ from vdla_dot8.instructions import LANES, dot8
 
 @dataclass(frozen=True)
 class Products(ScheduledTemplate):
-    """What both templates share: ``sums`` are dot products, ``result`` is made of them."""
+    """Base of both templates: ``sums`` are dot products, ``result`` is made of them."""
 
     sums: te.Tensor
     result: te.Tensor

@@ -20,7 +20,7 @@ def load(code):
 
 
 def statements(stmt):
-    """How many instructions and stores a statement executes."""
+    """Number of instructions and stores that a statement executes."""
     own = isinstance(stmt, Evaluate | Store)
     inner = sum(statements(child) for child in stmt_children(stmt))
     return own + inner * (stmt.extent if isinstance(stmt, For) else 1)
