@@ -1,4 +1,4 @@
-"""What a design is worth: cycles of some networks, area, and why it can't be built.
+"""Evaluation of designs: cycles of some networks, area, and reasons for which they can't be built.
 
 An evaluation is a pure function of the networks, the config, the level and the schedules, so that
 whoever has the :class:`Evaluator` may do it: another process, another machine.
@@ -68,7 +68,8 @@ def area_of(config: Config, part: str = NO_PART) -> Area | None:
 
 
 def excess(area: Area | None, part: str) -> list[str]:
-    """What of an area a part has too little of, a reason each; none for part ``none``.
+    """Reasons for which a part has too little for an area, one per resource; none for part
+    ``none``.
 
     Raises:
         ExploreError: there is no such part.
@@ -92,8 +93,8 @@ def _without_amaranth(option: str) -> AreaDependencyError:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one network: its cycles, infinite where ``refusal`` says why there are none,
-    those of its ``layers``, where they are known, and its energy in µJ, where it was asked for."""
+    """Outcome of one network: its cycles, infinite where ``refusal`` says why there are none, those
+    of its ``layers``, where they are known, and its energy in µJ, where it was asked for."""
 
     cycles: float
     refusal: str = ""
@@ -118,7 +119,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a design is worth.
+    """Evaluation of a design.
 
     ``level`` is how ``cycles``, by model, were found: by the bound, by the analytic model, or
     exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
@@ -228,7 +229,7 @@ class Evaluator:
     table: EnergyTable | None = None
 
     def bound(self, config: Config) -> Evaluation:
-        """What a design is worth at best: cycles that no schedule goes below; nothing is compiled.
+        """Evaluation of a design at best: cycles that no schedule goes below; nothing is compiled.
         An exact evaluation may find further reasons against it."""
         if excess(area_of(config, self.part), self.part):  # known at once, and reason enough
             unknown = dict.fromkeys(self.networks.names, Outcome(inf))
@@ -251,12 +252,12 @@ class Evaluator:
         return pj / PJ_PER_UJ
 
     def model(self, config: Config) -> Evaluation:
-        """What a design is worth by the analytic model: nothing is compiled, but the schedules are
+        """Evaluation of a design by the analytic model: nothing is compiled, but the schedules are
         chosen."""
         return self.evaluation(config, MODEL, self.estimate(config))
 
     def exact(self, config: Config, records: TileRecords | None = None) -> Evaluation:
-        """What a design is worth by the cycles of the compiled streams: with the analytic model's
+        """Evaluation of a design by the cycles of the compiled streams: with the analytic model's
         schedules, or with tuned ones where ``records`` have them."""
         level = EXACT if records is None else TUNED
         return self.evaluation(config, level, self.measure(config, records))
@@ -282,7 +283,7 @@ class Evaluator:
         }
 
     def evaluation(self, config: Config, level: str, outcomes: Mapping[str, Outcome]) -> Evaluation:
-        """What a design is worth by the outcomes of its networks."""
+        """Evaluation of a design by the outcomes of its networks."""
         reasons = [f"{name}: {each.refusal}" for name, each in outcomes.items() if each.refusal]
         area = area_of(config, self.part)
         reasons += excess(area, self.part)

@@ -148,8 +148,8 @@ def _legal(values: Mapping[Point, Vector]) -> list[Point]:
 
 
 def _distances(vectors: Vectors, chosen: Vectors) -> Vectors:
-    """How far one objective of each vector has to fall until no chosen one dominates it; below 0
-    where none does."""
+    """Distance by which one objective of each vector has to fall until no chosen one dominates it;
+    below 0 where none does."""
     if not len(chosen):
         return np.full(len(vectors), -1.0)
     result: Vectors = np.max(np.min(vectors[:, None] - chosen[None], axis=2), axis=1)

@@ -28,7 +28,7 @@ class Evaluations:
 
     @cached_property
     def setup(self) -> Setup:
-        """What each process is given once."""
+        """Setup that each process is given once."""
         return Setup(_itself, (self.evaluator,))
 
     def estimates(self, configs: Sequence[Config]) -> Iterator[tuple[int, Outcomes]]:

@@ -40,8 +40,8 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Key:
-    """What an evaluation's figures follow from: digests of the space and of the networks' files,
-    the table of energy, "" for none, a digest of vdla's sources, its version."""
+    """Key that an evaluation's figures follow from: digests of the space and of the networks'
+    files, the table of energy, "" for none, a digest of vdla's sources, its version."""
 
     space: str
     networks: str
@@ -55,7 +55,7 @@ class Key:
         return cls(space, networks, energy, sources(), version("vdla"))
 
     def difference(self, other: Mapping[str, object]) -> str:
-        """What a line's key says instead; "" where it is this one."""
+        """Difference of a line's key from this one; "" where there is none."""
         for name, value in asdict(self).items():
             if other.get(name) != value:
                 return f"{TITLES[name]} ({other.get(name)}, not {value})"
@@ -70,8 +70,8 @@ def sources() -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """What became of one point at one level, by network: ``cycles``, null where ``refusal`` says
-    why there are none, and the cycles of its ``layers``."""
+    """Outcome of one point at one level, by network: ``cycles``, null where ``refusal`` says why
+    there are none, and the cycles of its ``layers``."""
 
     point: Point
     level: str

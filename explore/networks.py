@@ -38,8 +38,8 @@ REFERENCE = "paper"  # the config whose accelerated layers every design has to t
 
 
 class Work(NamedTuple):
-    """What a network asks of a design: multiply-adds, bytes that cross the port at least, and why
-    the design can't do it; "" where it can."""
+    """Work that a network asks of a design: multiply-adds, bytes that cross the port at least, and
+    why the design can't do it; "" where it can."""
 
     macs: int
     dram_bytes: int
@@ -130,7 +130,7 @@ class Networks:
         return list(operators.values()), self._refusal(name, report(placed, placements))
 
     def work(self, config: Config) -> dict[str, Work]:
-        """What each network asks of a design, by name; nothing is compiled."""
+        """Work that each network asks of a design, by name; nothing is compiled."""
         return {name: self._work(name, config) for name in self.graphs}
 
     def _work(self, name: str, config: Config) -> Work:
@@ -154,8 +154,8 @@ class Networks:
             return Estimate(float("inf"), _line(error))
 
     def _refusal(self, name: str, rows: Sequence[Mapping[str, str]]) -> str:
-        """Why a network can't be compared, by its placement's rows: a layer that stays on the host
-        and would be no layer of the host's on ``paper``; "" where there is none."""
+        """Reason for which a network can't be compared, by its placement's rows: a layer that stays
+        on the host and would be no layer of the host's on ``paper``; "" where there is none."""
         own = self.accelerated[name]
         left = [row for row in rows if row["device"] != ACCELERATOR and row["name"] in own]
         left.sort(key=lambda row: row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)

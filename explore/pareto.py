@@ -42,8 +42,8 @@ def ranks(vectors: Vectors) -> NDArray[np.int64]:
 
 
 def crowding(vectors: Vectors) -> Vectors:
-    """How far each row's neighbours in every objective are apart, in shares of its span; infinity
-    at the ends (Deb et al., NSGA-II, 2002)."""
+    """Distance between each row's neighbours in every objective, in shares of its span; infinity at
+    the ends (Deb et al., NSGA-II, 2002)."""
     result = np.zeros(len(vectors))
     for values in vectors.T:
         order = np.argsort(values, kind="stable")
@@ -89,7 +89,7 @@ def _area(vectors: Vectors, reference: Vectors) -> float:
 
 
 def gains(candidates: Vectors, chosen: Vectors, reference: Vectors) -> Vectors:
-    """How much hypervolume each candidate alone adds to that of some chosen vectors."""
+    """Hypervolume that each candidate alone adds to that of some chosen vectors."""
     base = hypervolume(chosen, reference)
     return np.array(
         [hypervolume(np.vstack((chosen, each)), reference) - base for each in candidates]

@@ -77,7 +77,7 @@ class DesignProblem:
 
 
 def refusals(evaluations: Iterable[Evaluation]) -> Counter[str]:
-    """How many of some evaluations each reason refused; of several reasons the first counts."""
+    """Number of some evaluations that each reason refused; of several reasons the first counts."""
     return Counter(rule(each.reasons[0]) for each in evaluations if not each.legal)
 
 

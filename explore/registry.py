@@ -27,7 +27,7 @@ SEARCHERS: Mapping[str, Callable[[Problem, int], Searcher]] = {
 
 
 def make_searcher(name: str) -> Callable[[Problem, int], Searcher]:
-    """What makes a searcher of a problem and a seed.
+    """Function that makes a searcher of a problem and a seed.
 
     Raises:
         ExploreError: there is no searcher of that name.

@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search.
+    """Options of a search.
 
     ``budget`` is the most designs that are compiled and simulated, those of the log included;
     ``seconds`` the most time until no more are begun, a quarter of it for tuning the front where
@@ -74,7 +74,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Level:
-    """What one level saw: how many designs it was asked for, and how many it kept from the next
+    """Counts of one level: designs that it was asked for, and designs that it kept from the next
     one, by reason."""
 
     name: str
@@ -84,7 +84,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a search has come to.
+    """Result of a search.
 
     ``evaluations`` are exact, or with tuned schedules where these are faster, by point; ``front``
     are the points that no other one dominates, by the first objective. ``records`` are the tuned
@@ -114,7 +114,9 @@ class Exploration:
 
     @property
     def rejected(self) -> dict[str, int]:
-        """How many designs each rule or network refused; what was only dominated isn't counted."""
+        """Number of designs that each rule or network refused; what was only dominated isn't
+        counted.
+        """
         result = Counter[str]()
         for level in self.levels:
             result.update({why: n for why, n in level.pruned.items() if why != DOMINATED})
@@ -157,7 +159,7 @@ class Search:
 
     @property
     def evaluator(self) -> Evaluator:
-        """What evaluates designs."""
+        """Evaluator of designs."""
         return self.evaluations.evaluator
 
     def run(self, baseline: Config, tuner: Tuner | None = None) -> Exploration:
@@ -253,7 +255,7 @@ class Search:
         return Exploration(self.space, objectives, dict(self.known), base, levels, seconds)
 
     def _levels(self, searcher: Searcher) -> list[Level]:
-        """What each level saw and pruned."""
+        """Levels, with what each saw and pruned."""
         problem = self.problem
         bound, model = refusals(problem.bounds.values()), refusals(problem.estimated.values())
         if isinstance(searcher, GuidedSearcher):

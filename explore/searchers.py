@@ -27,7 +27,7 @@ TOURNAMENT = 2
 
 
 class Problem(Protocol):
-    """What is searched: a space, and what can be said of a design without evaluating it."""
+    """Problem to be searched: a space, and what can be said of a design without evaluating it."""
 
     @property
     def space(self) -> Space:

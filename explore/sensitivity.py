@@ -1,4 +1,4 @@
-"""What each parameter of a space does to each objective, by the designs that were evaluated."""
+"""Effects of each parameter of a space on each objective, by the designs that were evaluated."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Space:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """How many values each parameter has."""
+        """Number of values of each parameter."""
         return tuple(len(values) for values in self.parameters.values())
 
     @cached_property

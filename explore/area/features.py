@@ -1,4 +1,5 @@
-"""What the LUTs and flip-flops of each unit grow with: a few numbers that follow from the config.
+"""Features that the LUTs and flip-flops of each unit grow with: a few numbers that follow from the
+config.
 
 A unit's LUTs are those of its LUT RAMs, which are known (``structure.py``), and for each feature a
 number that is fitted; so are its flip-flops. Each feature is something that ``hw/`` builds so many
@@ -198,7 +199,7 @@ def _queues(config: Config, *, apart: bool) -> Features:
 
 
 def _behind(placed: Sequence[Placed], unit: str) -> Features:
-    """What a unit has where RAMs of its memories lie behind each other."""
+    """Features of a unit where RAMs of its memories lie behind each other."""
     rams = [p.rams for p in placed if p.unit == unit]
     return {
         "bits chosen": sum(r.chosen for r in rams),

@@ -50,7 +50,7 @@ class Measured:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], config: Config) -> Measured:
-        """What a line of the measurements says about its config."""
+        """Measurement of a config, from a line of the measurements."""
         return cls(config, row["units"], row["flat"], row["held_out"])
 
 
@@ -77,7 +77,9 @@ def fit(measured: Sequence[Measured], family: Family) -> Model:
 
 
 def _share(apart: Measured, flat: Measured, family: Family, resource: str) -> float:
-    """What is left of a core where units aren't kept apart, beside what is known to be gone."""
+    """Share of a core that is left where units aren't kept apart, beside what is known
+    to be gone.
+    """
     known = KNOWN[resource]
     before, after = (sum(known(flat.config, family, apart=each).values()) for each in (True, False))
     return flat.total(resource) / (apart.total(resource) - before + after)

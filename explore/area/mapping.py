@@ -37,9 +37,9 @@ ULX3S, MULTIPLIER_BITS = "ulx3s", 18  # the board around an ECP5's core, and its
 
 @dataclass(frozen=True)
 class Flow:
-    """How a family's cores are mapped: ``rtlil`` of a config's design, by yosys's ``script`` with
-    units kept apart or not, into cells whose ``area`` is counted by unit; ``rams`` are cells that
-    are RAMs. ``sources`` of ``boards/`` decide the outcome. A unit alone is made for
+    """Flow by which a family's cores are mapped: ``rtlil`` of a config's design, by yosys's
+    ``script`` with units kept apart or not, into cells whose ``area`` is counted by unit; ``rams``
+    are cells that are RAMs. ``sources`` of ``boards/`` decide the outcome. A unit alone is made for
     ``platform``."""
 
     rtlil: Callable[[Config], str]
@@ -137,7 +137,7 @@ def netlist_of(unit: Component, family: str, config: str) -> Netlist:
 
 
 def mapped(design: str, script: str, config: str) -> Netlist:
-    """What yosys makes of a design in RTLIL by a script.
+    """Netlist that yosys makes of a design in RTLIL by a script.
 
     Raises:
         BoardError: yosys is missing or fails.

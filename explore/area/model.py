@@ -107,7 +107,8 @@ def model(family: str = DEFAULT) -> Model:
 
 
 def fits(area: Counts, part: Part | Board) -> list[str]:
-    """Why an area doesn't fit a part: a reason for each resource of which it has too little.
+    """Reasons for which an area doesn't fit a part: one for each resource of which it has too
+    little.
 
     Args:
         area: What a core takes.

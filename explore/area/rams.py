@@ -1,4 +1,4 @@
-"""How yosys maps a memory to the RAMs of a family of devices: which kind, and how many.
+"""Mapping of a memory to the RAMs of a family of devices, as by yosys: which kind, and how many.
 
 yosys (``memory_libmap``) tries each kind of RAM in each of its shapes and takes the cheapest. A
 shape is a width with the depth that goes with it. What it costs:
@@ -185,7 +185,7 @@ def _byte(kind: Kind, width: int) -> int:
 
 
 def _places(memory: Memory, byte: int) -> list[int]:
-    """Where each bit of an entry lies where each column begins at a byte."""
+    """Places of an entry's bits where each column begins at a byte."""
     places: list[int] = []
     at = 0
     for column in memory.columns:

@@ -1,4 +1,5 @@
-"""What follows from a config without a mapping: the memories of the core, and its multipliers.
+"""Structure that follows from a config without a mapping: the memories of the core, and its
+multipliers.
 
 Both are what ``hw/`` describes, unit by unit, so multipliers and block RAMs are exact.
 """
