@@ -1,4 +1,4 @@
-"""Where the command starts: an interrupt has its one line while the rest is imported, too."""
+"""Start of the command: an interrupt has its one line while the rest is imported, too."""
 
 from __future__ import annotations
 

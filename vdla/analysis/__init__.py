@@ -1,1 +1,1 @@
-"""What is found out about models and machines: comparisons, their pages, lockstep, coverage."""
+"""Analyses of models and machines: comparisons, their pages, lockstep, coverage."""

@@ -23,7 +23,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Ending(IntEnum):
-    """How a program ends, from good to bad."""
+    """Endings of a program, from good to bad."""
 
     FINISH = 0
     FAULT = 1
@@ -32,7 +32,7 @@ class Ending(IntEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them.
+    """Input of a machine: the stream as bytes, the DRAM, and what is wrong with them.
 
     ``goal`` names the recipe it was made by, ``purpose`` says how it was made to end: None where a
     random mistake decides. ``mistake`` names the part of the case that was changed so that the
@@ -78,9 +78,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``start`` or
-    ``finish`` stands for never. ``seconds`` is the machine's own time. ``overdue`` says what kept
-    a machine that didn't come to an end, and was stopped."""
+    """Outcome of a case on one machine. ``cycles`` is -1 for a deadlock; -1 in ``start`` or
+    ``finish`` stands for never. ``seconds`` is the machine's own time. ``overdue`` says what kept a
+    machine that didn't come to an end, and was stopped."""
 
     cycles: int
     start: Cycles

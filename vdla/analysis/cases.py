@@ -1,4 +1,4 @@
-"""What lockstep runs: random programs, and programs made for a goal that chance reaches too seldom.
+"""Cases for lockstep: random programs, and programs made for a goal that chance reaches too seldom.
 
 Every DIRECTED-th case follows a recipe, one after another: a queue of tokens driven full, or a
 program that must end in a certain fault. Some of the others get a mistake at random. Each case says

@@ -46,7 +46,7 @@ class Measured:
 
     @cached_property
     def counts(self) -> Counts:
-        """What the layer does, counted: the same for each run of its program."""
+        """Counts of the layer's work: the same for each run of its program."""
         program = self.program.program
         stream = Stream.of(program.config, program.instructions, program.base)
         return counts_of(stream, self.program.dram, self.run)
@@ -159,7 +159,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Workload:
-    """What is measured of a model: operators with multiply-adds, by layer; the rest as remarks.
+    """Part of a model that is measured: operators with multiply-adds, by layer; the rest as
+    remarks.
 
     It depends on the accelerator, not on its memory.
     """

@@ -1,4 +1,4 @@
-"""How a model's numbers compare with onnxruntime's, layer by layer and as a whole.
+"""Comparison of a model's numbers with onnxruntime's, layer by layer and as a whole.
 
 Every layer gets onnxruntime's own input tensors and runs where the compiler placed it: on the
 simulated accelerator, or as native code on the host.
@@ -154,7 +154,7 @@ def _alone(
     options: Options,
     device: str,
 ) -> Array:
-    """What a device computes for one node of a graph."""
+    """Result that a device computes for one node of a graph."""
     alone = isolate(graph, node)
     chosen = Options(device=options.device, target=options.target)
     module = compile_graph(alone, config, chosen)
@@ -194,7 +194,7 @@ def _relative(got: Array, want: Array) -> float:
 
 
 def relative_bound(graph: Graph) -> float:
-    """How far outputs may be off, in units of the reference's largest value.
+    """Bound of outputs' differences, in units of the reference's largest value.
 
     ``MAX_RELATIVE``, but one step of the coarsest floats that the graph computes with: two right
     results that are rounded to float16 may be that far apart.

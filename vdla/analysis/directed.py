@@ -18,7 +18,7 @@ ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 
 
 def directed(config: Config) -> Mapping[str, Callable[[Config, Random], Program]]:
-    """What makes each program, by its name; those of options are there where these are on."""
+    """Makers of the programs, by their names; those of options are there where these are on."""
     makers = {"many STOREs": _stores, "ties": _ties}
     if config.tables > 1:
         makers["a table beside another"] = _tables

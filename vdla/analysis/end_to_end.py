@@ -1,4 +1,4 @@
-"""How long an inference takes from end to end: the host's time, transfers, the accelerator's.
+"""Time of an inference from end to end: the host's time, transfers, the accelerator's.
 
 The parts follow one another: nothing of one is taken to run beside another. The accelerator's time
 is its cycles at its clock. The host's is measured here, or modelled for a processor that isn't at
@@ -128,7 +128,7 @@ def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToE
 
 
 def transport_of(board: Board | None) -> str:
-    """How tensors get from the host to the accelerator, in words."""
+    """Way by which tensors get from the host to the accelerator, in words."""
     return "serial line" if board and board.transport == "serial" else "shared memory"
 
 

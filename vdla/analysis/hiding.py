@@ -1,4 +1,4 @@
-"""How much of what the other engines do lies beside GEMM: that is what latency hiding hides.
+"""Share of the other engines' work that lies beside GEMM: that is what latency hiding hides.
 
 An engine works in a cycle in which an instruction of its is started and not finished. The work is
 hidden where a GEMM is started and not finished in that cycle, too.

@@ -1,4 +1,4 @@
-"""How far each layer is from onnxruntime, each fed onnxruntime's own input tensors."""
+"""Distance of each layer from onnxruntime, each fed onnxruntime's own input tensors."""
 
 from __future__ import annotations
 

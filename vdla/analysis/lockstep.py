@@ -46,7 +46,7 @@ class UnexpectedEnding:
 
 @dataclass
 class Tally:
-    """What lockstep has seen so far.
+    """Tally of what lockstep has seen so far.
 
     A program is run behind several memories. It counts as deadlocked if it stood still behind any
     of them, else as faulted if a fault stopped it behind any, else as ended.
@@ -198,7 +198,7 @@ def _failed(note: str, first: int) -> CheckError:
 
 
 class _Runner:
-    """What a process of ``lockstep_in_parallel`` keeps from chunk to chunk."""
+    """State that a process of ``lockstep_in_parallel`` keeps from chunk to chunk."""
 
     def __init__(self, config: Config, memories: int, covers: bool, board: str | None) -> None:
         self.machines, self.memories = Machines(config, board=board), memories

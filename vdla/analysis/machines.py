@@ -192,7 +192,7 @@ def cycle_error(simulated: Outcome, rtl: Outcome) -> int:
 
 
 def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str, int | None] | None:
-    """What differs first, and at which instruction; None when the outcomes are equal."""
+    """First difference, and its instruction; None when the outcomes are equal."""
     times = [simulated.start, rtl.start, simulated.finish, rtl.finish]
     apart = np.flatnonzero((times[0] != times[1]) | (times[2] != times[3]))
     if apart.size:

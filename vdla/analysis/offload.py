@@ -64,12 +64,12 @@ class OffloadResult:
 
     @property
     def host(self) -> float:
-        """What the processor runs beside the accelerator."""
+        """Seconds of the processor beside the accelerator."""
         return self.calls[1] + self._together(PROCESSOR)
 
     @property
     def accelerator(self) -> float:
-        """What the accelerator runs."""
+        """Seconds of the accelerator."""
         return self._together(ACCELERATOR)
 
     @property
@@ -79,7 +79,7 @@ class OffloadResult:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast the network is with the accelerator."""
+        """Factor by which the network is faster with the accelerator."""
         return self.alone / self.together
 
     @property

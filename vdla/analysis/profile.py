@@ -1,4 +1,4 @@
-"""Where a run's time goes: each step's share, its speed, and what the processor could do."""
+"""Profile of a run's time: each step's share, its speed, and what the processor could do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others published of a bundled model, with its source: drawn and printed beside our figures.
+"""Figures of others for a bundled model, with their source: drawn and printed beside ours.
 
 A figure stands beside the model and the machine that it is of, and beside no other: ``published``
 answers for ``resnet18-convs``, the layers of table 2 of the OSDI paper, on 16 × 16 multipliers.
@@ -75,7 +75,9 @@ class Published:
 
 
 def published(model: str | Path, config: Config) -> Published | None:
-    """What there is of a bundled model on a config's multipliers."""
+    """Figures that were published of a bundled model on a config's multipliers; None where there
+    are none.
+    """
     if str(model) != "resnet18-convs" or (config.block_in, config.block_out) != (16, 16):
         return None
     macs = {shape.name: shape.macs for shape in RESNET18_CONVS}

@@ -1,4 +1,4 @@
-"""How latency hiding holds as memory gets slower.
+"""Sweep of latency hiding as memory gets slower.
 
 The compiler knows the memory it compiles for, so schedules are chosen anew at each latency: a point
 is what ``vdla compare --set memory.latency=N`` prints.

@@ -37,7 +37,7 @@ Models = str | Path | Sequence[str | Path]
 
 @takes(Evaluate)
 def evaluate(models: Models, options: Evaluate) -> Evaluation:
-    """What a design is worth: cycles of one or several models, area, and why it can't be built.
+    """Evaluation of a design: cycles of one or several models, area, and reasons against it.
 
     Raises:
         ModelError: a model can't be taken.
@@ -48,7 +48,8 @@ def evaluate(models: Models, options: Evaluate) -> Evaluation:
 
 
 def designs(models: Models, options: Evaluate) -> Callable[[Sequence[str]], Evaluation]:
-    """What evaluates the design of some options with further settings; models are imported once.
+    """Function that evaluates the design of some options with further settings; models are imported
+    once.
 
     Raises:
         ModelError, ConfigError, UsageError, ExploreError: as ``evaluate``.
@@ -74,7 +75,7 @@ def evaluator(
     part: str = "none",
     shapes: Shapes | None = None,
 ) -> Evaluator:
-    """What evaluates designs for some models, which are imported now.
+    """Evaluator of designs for some models, which are imported now.
 
     Raises:
         ModelError: a model can't be taken.
@@ -144,7 +145,7 @@ def explore_designs(models: Models, options: Explore) -> Exploration:
 
 
 def tiles_of(log: Path) -> Path:
-    """Where the tuned schedules of a log's designs are: a log as ``vdla tune`` writes it."""
+    """Path of the tuned schedules of a log's designs: a log as ``vdla tune`` writes it."""
     return log.with_name(f"{log.name}.tiles")
 
 

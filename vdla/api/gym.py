@@ -120,7 +120,7 @@ class DesignEnv(gymnasium.Env[Array, NDArray[np.int64]]):
         return self._observed(vector), reward, False, self.steps >= STEPS, info
 
     def _evaluated(self, point: Point) -> Evaluation | str:
-        """What a design is worth, or the rule that refuses it; each is evaluated once."""
+        """Evaluation of a design, or the rule that refuses it; each is evaluated once."""
         if point not in self.known:
             try:
                 self.known[point] = self.judge(self.space.design(point))

@@ -60,7 +60,7 @@ def compiled(model: str | Path, config: Config, options: Run) -> Module:
 
 
 def _place(path: Path, config: Config, options: Run) -> Path | None:
-    """Where the module is, or goes; None where it isn't kept."""
+    """Path of the module, which need not exist; None where it isn't kept."""
     plain = options.records is None and options.target is None and options.host in ("cpu", "gpu")
     user = sys.modules.get("vdla.compiler.user")
     if not plain or options.placement != "capability" or (user and user.REGISTERED):
@@ -120,8 +120,8 @@ def _has_files_beside(path: Path) -> bool:
 
 @cache
 def _here() -> list[str]:
-    """What decides a module on this machine, whatever the model: a digest of the sources, versions,
-    the processor."""
+    """Facts that decide a module on this machine, whatever the model: a digest of the sources,
+    versions, the processor."""
     result = hashlib.sha256()
     for name in SOURCES:
         for folder in import_module(name).__path__:

@@ -69,7 +69,7 @@ def given_shapes(path: Path, options: Run) -> Shapes | None:
 
 
 def compile_options(options: Compile | Run, where: Where, code: Code) -> Options:
-    """How a model is compiled by a user's options, which say where it runs, and the code's kind.
+    """Options of a compilation by a user's options, which say where it runs, and the code's kind.
 
     Raises:
         RecordError: the tuned schedules' file holds something else.

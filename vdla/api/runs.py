@@ -80,7 +80,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
 
 @takes(Run)
 def profile(model: Module | str | Path, options: Run) -> Profile:
-    """Where the time of running a model goes, step by step, on random inputs unless some are given.
+    """Profile of the time of running a model, step by step, on random inputs unless some are given.
 
     Raises:
         As ``run``.

@@ -114,8 +114,8 @@ def machine(options: Tune) -> Config:
 
 
 def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
-    """What there is to search for in a model: its distinct layers, or one of them; measured on
-    boards, if one is named, of which each was asked what it is.
+    """Tasks of a search for a model: its distinct layers, or one of them; measured on boards, if
+    one is named, of which each was asked what it is.
 
     Raises:
         ModelError: the model has no accelerator layer of that name.
@@ -140,8 +140,8 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
 
 
 def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list[FunctionTask]:
-    """What there is to search for on a processor, or on the GPU at hand: a model's distinct
-    functions, or one layer's; or a kernel.
+    """Tasks of a search on a processor, or on the GPU at hand: a model's distinct functions, or one
+    layer's; or a kernel.
 
     Raises:
         ModelError: the model has no such layer with schedules to choose from.
@@ -234,7 +234,7 @@ def _pool(
 
 
 def _ports(options: Tune) -> list[str]:
-    """Where the boards are that measure.
+    """Ports of the boards that measure.
 
     Raises:
         BoardError: ports that don't go with such boards, or none is found.
@@ -251,7 +251,7 @@ def _ports(options: Tune) -> list[str]:
 
 
 def _boards(options: Tune) -> list[dict[str, str]]:
-    """What each process has to itself: one of the boards."""
+    """Resources that each process has to itself: one of the boards."""
     return [{resource(str(options.board)): port} for port in _ports(options)]
 
 

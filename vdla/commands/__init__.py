@@ -1,1 +1,1 @@
-"""What the commands do, one family per file; ``cli.py`` only names their options."""
+"""Commands, one family per file; ``cli.py`` only names their options."""

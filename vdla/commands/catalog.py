@@ -83,7 +83,7 @@ def _on_board(board: str, name: str | None, settings: Sequence[str]) -> Config:
 
 
 def derived(config: Config) -> dict[str, object]:
-    """What follows from a config's parameters."""
+    """Figures that follow from a config's parameters."""
     return {
         "hash": config.hash,
         "peak_gops": config.peak_gops,

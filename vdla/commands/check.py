@@ -69,7 +69,7 @@ def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
 
 
 def _bounds(checked: difference.Check) -> str:
-    """What didn't hold."""
+    """Bounds that didn't hold."""
     if not checked.quantized:
         largest = max(a.relative for a in checked.whole)
         return (

@@ -182,7 +182,7 @@ def evaluate(
     ] = False,
     json: Json = False,
 ) -> None:
-    """What a design is worth: cycles per model, area, and why it can't be built."""
+    """Evaluate a design: cycles per model, area, and why it can't be built."""
     from vdla.commands import evaluate
 
     evaluate.evaluate(given, options, stdin, json)
@@ -238,7 +238,7 @@ def models(json: Json = False) -> None:
 
 @command(app)
 def doctor(json: Json = False) -> None:
-    """What is there, what is missing, and how to install it."""
+    """Check what is there, what is missing, and how to install it."""
     from vdla.commands import catalog
 
     catalog.doctor(json)

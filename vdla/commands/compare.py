@@ -116,7 +116,7 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 def _print_work(comparison: Comparison) -> None:
-    """What GEMM hides of each other engine's work."""
+    """Prints the share of each other engine's work that GEMM hides."""
     threads = comparison.vthreads
     names = [engine.name for engine in hiding.others(comparison.config)]
     columns = ["layer", *(f"{name} {v}" for name in names for v in threads)]

@@ -1,4 +1,4 @@
-"""How the command ends: one line on stderr and an exit code, whatever happened.
+"""Endings of the command: one line on stderr and an exit code, whatever happened.
 
 Codes: 0 done, 1 the thing checked does not hold, 2 the input is wrong or something is missing,
 130 interrupted (Ctrl-C), 141 nobody reads the output on (``vdla models | head -1``). Imports the
@@ -49,7 +49,7 @@ def out_of_memory(error: BaseException) -> int:
 
 
 def _within_limit() -> str:
-    """What to say of this process's limit of memory; nothing where it has none."""
+    """Words about this process's limit of memory; nothing where it has none."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     limited = limit != resource.RLIM_INFINITY
     return f" within the limit of {limit >> 20:,} MiB (ulimit -v)" if limited else ""

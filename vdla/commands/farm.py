@@ -65,7 +65,7 @@ def _say(who: str, line: str) -> None:
 
 
 def _own_command() -> str:
-    """What to type for the ``vdla`` that runs."""
+    """Command to type for the ``vdla`` that runs."""
     own = Path(sys.argv[0]).absolute()
     return "vdla" if shutil.which("vdla") == str(own) else str(own)
 

@@ -29,7 +29,7 @@ class _FunctionTuning(Tuning[FunctionTask, FunctionRecord]):
         return tuning.function_tasks(self.model, self.options)
 
     def to_json(self, tasks: Sequence[FunctionTask], seconds: float) -> dict[str, object]:
-        """What was found, for programs."""
+        """Results for programs."""
         return {
             "target": self.options.target,
             "strategy": self.options.strategy,
@@ -74,7 +74,7 @@ class _FunctionTuning(Tuning[FunctionTask, FunctionRecord]):
         table(title, columns, rows)
 
     def summary(self, tasks: Sequence[FunctionTask]) -> str:
-        """How much faster all functions have become."""
+        """Speed-up of all functions together."""
         ratio = model_ratio(tasks)
         return f"; all functions together take {ratio:.3f} of the default schedules' time"
 

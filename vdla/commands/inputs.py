@@ -1,4 +1,4 @@
-"""What models are run on: an .npz file's arrays, or a bundled model's test images."""
+"""Inputs that models are run on: an .npz file's arrays, or a bundled model's test images."""
 
 from __future__ import annotations
 

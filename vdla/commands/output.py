@@ -31,7 +31,7 @@ class PlainConsole(Console):
     """A console that prints foreign names: their control characters show as escapes."""
 
     def render_str(self, text: str, **options: object) -> Text:
-        """What rich makes of every string, in a line or in a cell."""
+        """Text that rich makes of every string, in a line or in a cell."""
         return super().render_str(printable(text), **options)  # type: ignore[arg-type]
 
 
@@ -65,7 +65,7 @@ def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
 
 
 def print_placement(module: Module) -> None:
-    """Where every operator runs, and why; nothing where the module doesn't say it."""
+    """Prints where every operator runs, and why; nothing where the module doesn't say it."""
     if not module.metadata:
         return
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}

@@ -177,7 +177,7 @@ def _report(
 
 @dataclass(frozen=True)
 class _Figures:
-    """What is said of some runs: their energy, if a table is given, and their time."""
+    """Figures of some runs: their energy, if a table is given, and their time."""
 
     energy: _Estimate | None
     end_to_end: EndToEnd

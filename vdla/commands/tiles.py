@@ -61,7 +61,7 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
             log.print(f"{path}: {elsewhere} records are of {where} and only teach the model")
 
     def to_json(self, tasks: Sequence[TileTask], seconds: float) -> dict[str, object]:
-        """What was found, for programs."""
+        """Results for programs."""
         return {
             "config": self.config.name,
             "board": self.options.board,

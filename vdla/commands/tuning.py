@@ -59,21 +59,21 @@ class Tuning(ABC, Generic[AnyTask, AnyRecord]):
 
     @abstractmethod
     def tasks(self) -> Sequence[AnyTask]:
-        """What there is to search for."""
+        """Tasks of the search."""
 
     def tell_resumed(self, opened: Log[AnyRecord]) -> None:
         """Says what of the log doesn't count."""
 
     @abstractmethod
     def to_json(self, tasks: Sequence[AnyTask], seconds: float) -> dict[str, object]:
-        """What was found, for programs."""
+        """Results for programs."""
 
     @abstractmethod
     def show(self, tasks: Sequence[AnyTask]) -> None:
         """Prints what was found as a table; the schedules themselves are in the log."""
 
     def summary(self, tasks: Sequence[AnyTask]) -> str:
-        """What stands below the table, behind the number of candidates."""
+        """Text below the table, behind the number of candidates."""
         return ""
 
     @abstractmethod

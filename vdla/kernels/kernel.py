@@ -45,7 +45,7 @@ HOST, GPU = "cpu", "gpu"
 
 @dataclass(frozen=True)
 class KernelRun:
-    """What one call took: ``cycles`` and ``causes`` are None on the CPU.
+    """Figures of one call: ``cycles`` and ``causes`` are None on the CPU.
 
     ``causes[engine][cause]`` counts cycles; an engine's causes add up to ``cycles``. ``run`` is the
     record of every instruction, which a board doesn't give.
@@ -111,7 +111,7 @@ class Kernel:
             return self._ready[key](arrays)
 
     def check(self) -> list[Finding]:
-        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        """Findings of the static checker in the stream: none, unless the compiler is wrong."""
         return []
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
@@ -143,7 +143,7 @@ class AcceleratorKernel(Kernel):
         self.passes["stream"] = disassemble(self.alone.program)
 
     def check(self) -> list[Finding]:
-        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        """Findings of the static checker in the stream: none, unless the compiler is wrong."""
         return self.alone.check()
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:

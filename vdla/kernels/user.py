@@ -119,7 +119,7 @@ def _function(name: str) -> Callable[..., object]:
 
 
 def _called(name: str, function: Callable[..., object], sizes: dict[str, int]) -> object:
-    """What a kernel's function returns; it takes its own out of ``sizes``."""
+    """Result of a kernel's function, which takes its own sizes out of ``sizes``."""
     parameters = signature(function).parameters.values()
     own = {p.name: sizes.pop(p.name) for p in parameters if p.name in sizes}
     missing = [p.name for p in parameters if p.default is Parameter.empty and p.name not in own]

@@ -1,1 +1,1 @@
-"""What the names stand for that users give: configs, models, targets, tuned schedules, farms."""
+"""Meanings of the names that users give: configs, models, targets, tuned schedules, farms."""

@@ -1,4 +1,4 @@
-"""Where a network's operators run, by the names that users give: six options, one question."""
+"""Devices that a network's operators run on, by users' names: six options, one question."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ BESIDE = ("sim", "rtl", "board")  # devices that leave operators to a host
 
 @dataclass(frozen=True)
 class Code:
-    """What a network's code is for: another package's ``target``, if any, in the accelerator's
-    place, and the ``processor`` of the rest."""
+    """Machines that a network's code is for: another package's ``target``, if any, in the
+    accelerator's place, and the ``processor`` of the rest."""
 
     target: Target | None
     processor: Processor
@@ -63,7 +63,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Where:
-    """Where a network's operators run: the options of that name, each held against the others.
+    """Devices of a network's operators: the options of that name, each held against the others.
 
     ``device`` runs the network, and ``host`` what an accelerator leaves: "cpu", "gpu", or a
     processor by its name, whose time is modelled. ``target`` is the processor that code is for, or
@@ -93,7 +93,7 @@ class Where:
 
     @classmethod
     def of(cls, options: Compile | Run) -> Where:
-        """Where some options say that a network's operators run."""
+        """Devices on which some options say that a network's operators run."""
         return cls(
             options.device,
             options.host,
@@ -153,7 +153,7 @@ class Where:
         return Host(self.machine or machine_for(processor), self.machine is not None, by_cost)
 
     def code_to_run(self) -> Code:
-        """What code is for that runs here, as ``target`` has it; by default this processor.
+        """Machines of code that runs here, as ``target`` has it; by default this processor.
 
         Raises:
             TargetError: there is no such target or processor, or its package can't be loaded.
@@ -162,7 +162,7 @@ class Where:
         return self._code(self.target)
 
     def code_to_ship(self, default: str | None) -> Code:
-        """What code is for that a module brings: the named host, ``target``, or the ``default``, a
+        """Machines of code that a module brings: the named host, ``target``, or the ``default``, a
         board's processor.
 
         Raises:
@@ -179,7 +179,7 @@ class Where:
         return Code(None, NATIVE if native else _processor(self.machine.processor))
 
     def _code(self, name: str | Processor | None) -> Code:
-        """What code is for by the name of a target or processor."""
+        """Machines of code for a target or processor by its name."""
         if not isinstance(name, str) or name.partition(",")[0] in PROCESSORS:
             return Code(None, _processor(name))
         outside = outside_targets()
@@ -197,8 +197,8 @@ class Where:
             raise TargetError(f"{error}{more}") from None
 
     def described_gpu(self, tuned: FunctionRecords | None) -> Gpu:
-        """What a GPU's kernels are made for: any of ``gpu``'s kind, or with tuned schedules the one
-        at hand, if there is one.
+        """GPU that kernels are made for: any of ``gpu``'s kind, or with tuned schedules the one at
+        hand, if there is one.
 
         Raises:
             TargetError: there is no such architecture.

@@ -1,4 +1,4 @@
-"""What commands and the API's functions are told: one class for both, one field per option.
+"""Options of commands and of the API's functions: one class for both, one field per option.
 
     @dataclass(frozen=True)
     class Compile:

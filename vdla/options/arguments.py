@@ -1,4 +1,4 @@
-"""What the commands' functions are annotated with, and the commands that are made of them.
+"""Annotations of the commands' functions, and the commands that are made of them.
 
     @command(app)
     def offload(model: Model, options: Offload, out: Annotated[Path, Option("--out")]) -> None:
@@ -27,15 +27,15 @@ WIDTH = 100  # of help, where the terminal has it
 
 @dataclass(frozen=True)
 class Argument:
-    """What stands in the command line without a name."""
+    """Argument that stands in the command line without a name."""
 
     metavar: str
     help: str = ""
 
 
 class Option:
-    """What stands there after one of some names, by default the parameter's; of a number, from
-    ``min`` to ``max``."""
+    """Option that stands in the command line after one of some names, by default the parameter's;
+    of a number, from ``min`` to ``max``."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ def _call(
 
 
 def _made_of(parameter: Parameter) -> list[click.Parameter]:
-    """What a function's parameter is on the command line."""
+    """Parameters of the command line for a function's parameter."""
     if is_dataclass(parameter.annotation):
         spelled = {f.name: s for f in fields(parameter.annotation) if (s := spelling(f))}
         return [_option_of(name, how) for name, how in spelled.items()]

@@ -1,4 +1,4 @@
-"""What several classes of options share: callbacks, checks, and where an option counts.
+"""Parts that several classes of options share: callbacks, checks, and where an option counts.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compare(Sized):
-    """What is compared: schedules for some numbers of virtual threads, on a config.
+    """Options of a comparison: schedules for some numbers of virtual threads, on a config.
 
     ``energy`` names the table by which the energy of each layer is estimated; none by default.
     ``host`` is the processor whose time is modelled for what the accelerator leaves, "native" this
@@ -54,7 +54,7 @@ class Compare(Sized):
 
 @dataclass(frozen=True)
 class CompareOutput:
-    """What ``vdla compare`` shows beside the table, and where it writes."""
+    """Outputs of ``vdla compare`` beside the table, and where it writes them."""
 
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the plots and the trace.")
     trace_layer: str = option(
@@ -78,7 +78,7 @@ class CompareOutput:
 
 @dataclass(frozen=True)
 class Offload(Sized):
-    """What a network is put on: a ``board``, with its processor and a config in its fabric.
+    """Machine that a network is put on: a ``board``, with its processor and a config in its fabric.
 
     ``config`` and ``records`` are as for ``compile``.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluate(Sized):
-    """What a design is evaluated by: networks, schedules, and the part that it has to fit.
+    """Options by which a design is evaluated: networks, schedules, and the part that it has to fit.
 
     ``weights`` are the models' shares of the total, 1 unless given. ``level`` is "exact", "model"
     for the analytic model's cycles, or "bound" for those that no schedule goes below. ``records``
@@ -43,7 +43,7 @@ class Evaluate(Sized):
 
 @dataclass(frozen=True)
 class Explore(Sized):
-    """What is searched for designs: a space, for some models, on a part, and the search.
+    """Options of a search for designs: a space, for some models, on a part, and the search.
 
     ``space`` is a bundled one's name or a TOML file. ``budget`` is the most designs that are
     compiled and simulated, those in the ``log`` included, which is made or gone on with; ``time``
@@ -103,7 +103,7 @@ class Explore(Sized):
 
 @dataclass(frozen=True)
 class ExploreOutput:
-    """What ``vdla explore`` writes beside its table."""
+    """Outputs of ``vdla explore`` beside its table."""
 
     export: int | None = option(
         None, "--export", typed=int | None, metavar="N", min=1,

@@ -107,7 +107,7 @@ def texts(text: str | None) -> tuple[str, ...]:
 
 
 def target(examples: str) -> spelling.Default:
-    """What runs the operators that the accelerator leaves, with ``examples`` of its names."""
+    """Option for the target of what the accelerator leaves, with ``examples`` of its names."""
     return spelling.option(
         None,
         "--target",
@@ -147,7 +147,7 @@ def strict() -> spelling.Default:
 
 
 def gpu() -> spelling.Default:
-    """How a GPU's kernels are printed."""
+    """Option for the language of a GPU's kernels."""
     return spelling.option(
         "opencl",
         "--gpu",
@@ -173,7 +173,7 @@ def places() -> spelling.Default:
 
 
 def placement() -> spelling.Default:
-    """How operators are shared among the accelerator and its host."""
+    """Option for the way in which operators are shared among the accelerator and its host."""
     return spelling.option(
         "capability", "--placement", typed=str, compiles=True,
         only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",

@@ -25,7 +25,7 @@ NO_BOARD = Only("board", given=False)
 
 @dataclass(frozen=True)
 class Lockstep(Sized):
-    """What simulator and RTL run side by side: random programs, or a model's.
+    """Programs that simulator and RTL run side by side: random ones, or a model's.
 
     With a ``board``, the RTL is its whole design with its memory, and the config its own.
     """
@@ -67,7 +67,7 @@ class Lockstep(Sized):
 
 @dataclass(frozen=True)
 class Synth:
-    """What is made for a board: by which toolchain, of which config, and where."""
+    """Options of a board's design: by which toolchain, of which config, and where."""
 
     toolchain: str | None = option(
         None, "--toolchain", typed=str | None, metavar="T", help="Default: the board's first."

@@ -34,7 +34,7 @@ RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 
 @dataclass(frozen=True)
 class Compile(Placed):
-    """How a model is compiled.
+    """Options by which a model is compiled.
 
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
@@ -72,7 +72,7 @@ class Compile(Placed):
 
 @dataclass(frozen=True)
 class Run(Placed):
-    """What a model is run with, and where: ``device`` is sim, rtl, board, gpu or cpu.
+    """Options with which a model is run: ``device`` is sim, rtl, board, gpu or cpu.
 
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
@@ -137,7 +137,7 @@ class Run(Placed):
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What ``vdla run`` reads and writes."""
+    """Files that ``vdla run`` reads and writes."""
 
     input: Path | None = option(
         None, "--input", typed=Path | None, metavar="X.npz", help="One array per input."
@@ -164,7 +164,7 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Quantize(Sized):
-    """What a float model is quantized with.
+    """Options with which a float model is quantized.
 
     ``calibration`` is an .npz with one array per input, samples along the first axis. Without it
     standard normal samples are used: good for speed studies, poor for accuracy.

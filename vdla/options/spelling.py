@@ -1,4 +1,4 @@
-"""How options are declared and given: to a command, spelled out, or to a function of the API.
+"""Options as they are declared and given: to a command, spelled out, or to a function of the API.
 
 ``option`` makes a field of a class of options, as ``models.py`` has them. ``spelled`` in
 ``arguments.py`` makes a command's options of such a class, ``takes`` a function's keyword
@@ -29,7 +29,7 @@ Default = Any  # a field's, of whatever type the field has: dataclasses take it 
 
 @dataclass(frozen=True)
 class Only:
-    """Where an option counts: with another one of some values; without values, if that is given.
+    """Condition of an option: another one of some values; without values, if that is given.
 
     ``Only("device", "board")``, ``Only("check")``, ``Only("model", given=False)``.
     """
@@ -51,7 +51,7 @@ class Only:
         return self.other if self.given else f"no {self.other}"
 
     def refusal(self, option: str, actual: object) -> str | None:
-        """What to say where the other option is ``found``; None where this one counts."""
+        """Message for where the other option is ``actual``; None where this one counts."""
         other = f"--{self.other}"
         if self.values:
             wanted = f"{other} {' or '.join(self.values)}"
@@ -65,7 +65,7 @@ class Only:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the command line spells an option, and where it counts.
+    """Spelling of an option in the command line, and where it counts.
 
     ``typed`` is the kind of what is typed, ``default`` stands there when nothing is, ``read`` turns
     it into the field's value, ``more`` is click's: help, metavar, limits. ``only`` says with which
@@ -111,7 +111,7 @@ def python_only(default: object, about: str) -> Default:
 
 
 def spelling(of: Field[Any]) -> Spelling | None:
-    """How the command line spells a field; None for one that only Python has."""
+    """Spelling of a field in the command line; None for one that only Python has."""
     result: Spelling | None = of.metadata.get("spelling")
     return result
 

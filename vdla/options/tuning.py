@@ -27,7 +27,7 @@ NAMED = Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not the process
 
 @dataclass(frozen=True)
 class Tune(Sized):
-    """How schedules are searched for: the records' file, made or gone on with, and the search.
+    """Options of a search for schedules: the records' file, made or gone on with, and the search.
 
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
     without it. With another target than ``accelerator``, where functions share their trials, it

@@ -1,4 +1,4 @@
-"""What engines' cycles went to, how many instructions are in flight, and levels of token queues."""
+"""Causes of engines' cycles, numbers of instructions in flight, and levels of token queues."""
 
 from __future__ import annotations
 

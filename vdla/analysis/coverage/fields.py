@@ -33,7 +33,7 @@ def field_goals(config: Config) -> Iterator[str]:
 
 
 def fields(stream: Stream, outcome: Outcome) -> Iterator[str]:
-    """What the instructions that started had in their fields."""
+    """Goals reached by the fields of the instructions that started."""
     for index, each in enumerate(stream.instructions):
         if outcome.start[index] >= 0 and type(each) in INSTRUCTIONS:
             for f, _, _ in each.layout(stream.config)[1:]:

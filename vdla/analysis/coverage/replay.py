@@ -249,7 +249,7 @@ class Replay:
         self.state.acc[dst] = total.astype(np.int64).astype(np.uint32).view(np.int32)
 
     def _seen_lanes(self, each: Gemm, src: int) -> np.ndarray:
-        """What each output sees: the vector at ``src``, or a part of it and the window."""
+        """Lanes that each output sees: the vector at ``src``, or a part of it and the window."""
         outputs, lanes, taps = self.config.block_out, self.config.block_in, self.config.window_taps
         seen = np.tile(self.state.inp[src].astype(np.int64), (outputs, 1))
         if not each.window:

@@ -124,7 +124,7 @@ def _end_to_end(comparison: Comparison) -> dict[str, object] | None:
 
 
 def machine_facts(config: Config) -> dict[str, object]:
-    """What follows from the config, for the header and the roof."""
+    """Facts that follow from the config, for the header and the roof."""
     return {
         "name": config.name,
         "hash": config.hash,
@@ -145,7 +145,7 @@ def _buffers(config: Config) -> dict[str, int]:
 
 
 def _details(layer: Layer) -> dict[str, object]:
-    """What the comparison's JSON leaves out, by number of virtual threads."""
+    """Details that the comparison's JSON leaves out, by number of virtual threads."""
     return {
         str(v): {
             "schedule": measured.tile,
