@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from vdla.explore.searchers import Searcher
 from vdla.explore.space import Point, Space
 from vdla.explore.tuned import Tuner
 from vdla.isa.config import Config
+from vdla.support.tables import html_table
 
 CONFIG = "config"  # the level before the bound
 DOMINATED = "dominated at its best by an evaluated design"
@@ -82,7 +83,7 @@ class Level:
     pruned: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exploration:
     """Result of a search.
 
@@ -122,6 +123,26 @@ class Exploration:
             result.update({why: n for why, n in level.pruned.items() if why != DOMINATED})
         return dict(result.most_common())
 
+    def __repr__(self) -> str:
+        return (
+            f"Exploration({self.space.name}: {len(self.front)} designs that no other one beats, "
+            f"of {len(self.evaluations)} evaluated)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Table of the front and the baseline, as a notebook shows it."""
+        designs = [(str(n), each) for n, each in enumerate(self.points, 1)]
+        designs.append((f"baseline {self.baseline.config.name}", self.baseline))
+        settings = [", ".join(self.space.settings(point)) for point in self.front]
+        rows = [
+            [name, *(_shown(value) for value in each.vector(self.objectives)), text]
+            for (name, each), text in zip(designs, [*settings, ""], strict=True)
+        ]
+        note = "areas are estimates of a model that is fitted to yosys"
+        estimated = any(not each.mapped for each in self.points)
+        columns = ["design", *self.objectives, "settings"]
+        return html_table(repr(self), columns, rows, note if estimated else "")
+
     def to_json(self) -> dict[str, object]:
         """The object of ``vdla explore --json``."""
         return {
@@ -144,6 +165,11 @@ class Exploration:
                 for each in self.levels
             ],
         }
+
+
+def _shown(value: float) -> object:
+    """A figure of a design; a dash where it isn't known."""
+    return round(value) if isfinite(value) else "–"
 
 
 class Search:

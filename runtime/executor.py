@@ -40,6 +40,7 @@ from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Outside, Plan, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
+from vdla.support.tables import html_table
 
 Array = NDArray[Any]
 Report = Callable[[], Sequence["StepResult"]]
@@ -60,7 +61,7 @@ class StepResult(NamedTuple):
         return self.device.cycles if self.device else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """Result of one run.
 
@@ -82,6 +83,24 @@ class RunResult:
         """Cycles that the accelerator took; None where none took part."""
         cycles = [step.cycles for step in self.steps if step.cycles is not None]
         return sum(cycles) if cycles else None
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(
+            f"{name}: {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()
+        )
+        cycles = "" if self.cycles is None else f"{self.cycles:,} cycles, "
+        return f"RunResult({cycles}{self.seconds:.3f} s; {outputs})"
+
+    def _repr_html_(self) -> str:
+        """Table of the steps that took cycles, and of where each engine's cycles went."""
+        columns, rows = ["step", "cycles", "engine"], list[list[object]]()
+        for step in self.steps:
+            trace = step.device.trace if step.device else None
+            for engine, causes in trace.causes.items() if trace else ():
+                columns[3:] = causes
+                shares = (n / max(trace.cycles, 1) for n in causes.values())
+                rows.append([step.name, trace.cycles, engine, *shares])
+        return html_table(repr(self), columns if rows else (), rows)
 
 
 class Executor:

@@ -34,6 +34,7 @@ from vdla.runtime.kernels import Kernels
 from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
 from vdla.support.json_text import read_json
+from vdla.support.tables import html_table
 
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 6
@@ -74,7 +75,7 @@ class HostCode:
     functions: Mapping[str, tuple[int, ...]]
 
 
-@dataclass
+@dataclass(repr=False)
 class Module:
     """A compiled network.
 
@@ -98,6 +99,22 @@ class Module:
     config: dict[str, Any] = field(default_factory=dict)
     identity: Identity = NOBODY
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (
+            ", ".join(f"{name}: {self.tensors[name]}" for name in names)
+            for names in (self.inputs, self.outputs)
+        )
+        where = f" for {self.config['name']}" if self.accelerated else ""
+        sizes = f"{len(self.steps)} steps, {self.dram_bytes:,} bytes of memory"
+        return f"Module({inputs} -> {outputs}{where}; {sizes})"
+
+    def _repr_html_(self) -> str:
+        """Table of where each operator runs, as a notebook shows it."""
+        placement = self.metadata.get("placement", [])
+        columns = ("operator", "kind", "device", "reason")
+        rows = [[row["name"], row["op"], row["device"], row["reason"]] for row in placement]
+        return html_table(repr(self), columns, rows)
 
     @property
     def accelerated(self) -> bool:

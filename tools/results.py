@@ -43,7 +43,9 @@ def comparison_table(comparison: Comparison) -> str:
             for v in (1, 2)
         ]
         lines.append(f"| {layer.name} | {' | '.join(cells)} |")
-    cells = [f"**{100 * comparison.utilization(v):.1f} %** | {comparison.cycles(v):,}" for v in (1, 2)]
+    cells = [
+        f"**{100 * comparison.utilization(v):.1f} %** | {comparison.cycles(v):,}" for v in (1, 2)
+    ]
     lines.append(f"| all | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vdla.analysis import hiding
 from vdla.analysis.end_to_end import EndToEnd, modelled_end_to_end
 from vdla.analysis.hiding import Work
 from vdla.analysis.published import Published
+from vdla.analysis.rows import Row, data_frame, rows_of
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement import ACCELERATOR, processor_layers, report
@@ -30,6 +31,10 @@ from vdla.sim.counts import Counts, counts_of
 from vdla.sim.energy import Energy, EnergyTable, energy
 from vdla.sim.machine import Run, simulate
 from vdla.sim.stream import Stream
+from vdla.support.tables import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Progress = Callable[[str, int, int], None]
 
@@ -74,7 +79,7 @@ class Layer:
         return max(self.compute_cycles, self.memory_cycles)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """All layers of a model on one config, and the layers the host keeps, with the reason.
 
@@ -130,6 +135,42 @@ class Comparison:
             layer.name: energy(layer.measured[vthreads].counts, self.config, self.energy_table)
             for layer in self.layers
         }
+
+    def rows(self) -> list[Row]:
+        """A row for each layer and number of virtual threads, as ``vdla compare --csv`` writes."""
+        layers, latency = self.to_json()["layers"], self.config.memory.latency
+        return list(rows_of(self.config.name, latency, layers, self.vthreads))
+
+    def to_pandas(self) -> DataFrame:
+        """``rows`` as a table of pandas.
+
+        Raises:
+            UserError: pandas isn't installed.
+        """
+        return data_frame(self.rows())
+
+    def __repr__(self) -> str:
+        totals = ", ".join(
+            f"{v}: {self.cycles(v):,} cycles at {100 * self.utilization(v):.1f} %"
+            for v in self.vthreads
+        )
+        return f"Comparison({len(self.layers)} layers on {self.config.name}, {{{totals}}})"
+
+    def _repr_html_(self) -> str:
+        """Table of layers, as a notebook shows it."""
+        threads = self.vthreads
+        columns = ["layer", "bound", *(f"cycles {v}" for v in threads)]
+        columns += [f"utilization {v}" for v in threads]
+        rows: list[list[object]] = [
+            [layer.name, round(layer.bound_cycles)]
+            + [layer.measured[v].cycles for v in threads]
+            + [layer.measured[v].utilization for v in threads]
+            for layer in self.layers
+        ]
+        bound = round(sum(layer.bound_cycles for layer in self.layers))
+        rows.append(["all", bound, *map(self.cycles, threads), *map(self.utilization, threads)])
+        title = f"Latency hiding on {self.config.name}, memory {self.config.memory.name}"
+        return html_table(title, columns, rows, "columns by virtual threads")
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``vdla compare --json``."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vdla.analysis.comparison import Comparison, Progress, find_workload, measure
+from vdla.analysis.rows import Row, data_frame, rows_of
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.isa.config import Config
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Point:
         return float(self.total["utilization"][str(vthreads)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """A comparison at its config's own latency, and the figures at every latency asked for."""
 
@@ -50,6 +54,23 @@ class Sweep:
     def vthreads(self) -> list[int]:
         """The numbers of virtual threads compared."""
         return self.base.vthreads
+
+    def rows(self) -> list[Row]:
+        """A row for each latency, layer and number of virtual threads."""
+        name, threads = self.config.name, self.vthreads
+        return [r for p in self.points for r in rows_of(name, p.latency, p.layers, threads)]
+
+    def to_pandas(self) -> DataFrame:
+        """``rows`` as a table of pandas.
+
+        Raises:
+            UserError: pandas isn't installed.
+        """
+        return data_frame(self.rows())
+
+    def __repr__(self) -> str:
+        latencies = ", ".join(str(point.latency) for point in self.points)
+        return f"Sweep({len(self.base.layers)} layers on {self.config.name}, latencies {latencies})"
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``vdla compare --latency … --json``."""

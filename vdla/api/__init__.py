@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vdla import te
-    from vdla.api.comparisons import compare, same_schedule, sweep
+    from vdla.api.comparisons import compare, same_schedule, side_by_side, sweep
     from vdla.api.exploration import evaluate, explore_designs
     from vdla.api.host import host_time
     from vdla.api.models import compile, quantize
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vdla.support.errors import UserError
 
 HOMES = {
-    "vdla.api.comparisons": ("compare", "same_schedule", "sweep"),
+    "vdla.api.comparisons": ("compare", "same_schedule", "side_by_side", "sweep"),
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
     "vdla.api.models": ("compile", "quantize"),
@@ -48,7 +48,8 @@ HOMES = {
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
     "evaluate", "explore_designs", "host_time", "intrinsics", "load", "offload", "parse", "profile",
-    "quantize", "register_operator", "run", "same_schedule", "sweep", "synth", "te", "tune",
+    "quantize", "register_operator", "run", "same_schedule", "side_by_side", "sweep", "synth",
+    "te", "tune",
 ]  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Latency hiding: ``vdla.compare``, ``vdla.sweep``, ``vdla.same_schedule``."""
+"""Latency hiding: ``vdla.compare``, ``vdla.sweep``, ``vdla.same_schedule``; and designs beside
+each other: ``vdla.side_by_side``."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from vdla.analysis.comparison import Comparison, compare_models, find_workload
 from vdla.analysis.published import published
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.same_schedule import same_schedule as compare_hiding
+from vdla.analysis.side_by_side import SideBySide
 from vdla.analysis.sweep import Sweep, sweep_latency
 from vdla.api.host import times_of
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
@@ -40,8 +42,22 @@ def compare(model: str | Path, options: Compare) -> Comparison:
 
 def _compared(options: Compare) -> tuple[Config, TileRecords | None]:
     """The config that is compared on, and tuned schedules."""
-    config = resolve_on(options.board, options.config, options.settings)
+    config = resolve_on(options.board, options.one, options.settings)
     return config, tuned_tiles(options.records, options.board)
+
+
+@takes(Compare)
+def side_by_side(model: str | Path, options: Compare) -> SideBySide:
+    """Compares several configs, the first with each other one, layer by layer of a model.
+
+    Raises:
+        UsageError: fewer than two configs; or latencies, for which there is ``sweep``.
+        ConfigError: a config doesn't exist or describes no machine.
+    """
+    _at_one_latency(options)
+    if not options.several:
+        raise UsageError("--config: expected two configs or more to lay side by side, found one")
+    return SideBySide([compare(model, replace(options, config=c)) for c in options.several])
 
 
 @takes(Compare)

@@ -71,7 +71,15 @@ farm_app = Group("farm", "Machines that share work.")
 
 @command(app)
 def compare(model: Model, options: Compare, output: CompareOutput, json: Json = False) -> None:
-    """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in."""
+    """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in.
+
+    With several configs: these designs side by side.
+    """
+    if options.several:
+        from vdla.commands import side_by_side
+
+        side_by_side.side_by_side(model, options, output, json)
+        return
     from vdla.commands import compare
 
     compare.compare(model, options, output, json)

@@ -10,6 +10,7 @@ from vdla.analysis import hiding
 from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.plots import save_plots
 from vdla.analysis.report import report_page
+from vdla.analysis.rows import csv_text
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.commands.output import (
@@ -32,13 +33,15 @@ from vdla.support.names import path_part
 
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
-    """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
-    config_name = options.config
-    config = resolve_on(options.board, options.config, options.settings)
+    """Prints the comparison or the sweep; writes its plots, one timeline, the page, the CSV."""
+    config_name = options.one
+    config = resolve_on(options.board, options.one, options.settings)
     options = replace(options, config=config, board=None, settings=())
     check_output_folder(output.out)
     if output.report is not None:
         check_folder(output.report, model, config_name, options.records, made=output.out)
+    if output.csv is not None:
+        check_folder(output.csv, model, config_name, options.records, made=output.out)
     result, sweep = _measure(model, options)
     if not result.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in result.host.items())
@@ -52,6 +55,9 @@ def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> 
     if output.report is not None:
         write_text(output.report, report_page(name, result, traced, sweep, one))
         files.append(output.report)
+    if output.csv is not None:
+        write_text(output.csv, csv_text((sweep or result).rows()))
+        files.append(output.csv)
     if json:
         print_json((sweep or result).to_json() | ({"same_schedule": one.to_json()} if one else {}))
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vdla.options import fields
 from vdla.options.common import Progress, Sized, progress
-from vdla.options.spelling import option
+from vdla.options.spelling import UsageError, option
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
@@ -27,11 +27,12 @@ class Compare(Sized):
 
     ``energy`` names the table by which the energy of each layer is estimated; none by default.
     ``host`` is the processor whose time is modelled for what the accelerator leaves, "native" this
-    machine's.
+    machine's. ``side_by_side`` takes several configs, each other function one.
     """
 
-    config: str | Path | Config | None = fields.config(
-        None, "A config's name or file; default: paper, or the board's."
+    config: str | Path | Config | Sequence[str | Path | Config] | None = fields.configs(
+        "A config's name or file; default: paper, or the board's. Twice or more: designs side by "
+        "side."
     )
     vthreads: Sequence[int] = fields.vthreads((1, 2))
     settings: Sequence[str] = fields.settings()
@@ -50,6 +51,27 @@ class Compare(Sized):
     board: str | None = fields.board("In front of this board's memory.")
     host: str = fields.modelled_host()
     progress: Progress = progress()
+
+    @property
+    def several(self) -> tuple[str | Path | Config, ...]:
+        """The configs where more than one is given; empty elsewhere."""
+        given = self.config
+        return tuple(given) if isinstance(given, list | tuple) and len(given) > 1 else ()
+
+    @property
+    def one(self) -> str | Path | Config | None:
+        """The only config.
+
+        Raises:
+            UsageError: there are several.
+        """
+        if self.several:
+            raise UsageError(
+                f"--config: expected one config, found {len(self.several)}; vdla.side_by_side, and "
+                "vdla compare without --latency and --same-schedule, compare several"
+            )
+        given = self.config
+        return given[0] if isinstance(given, list | tuple) and given else given  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -73,6 +95,13 @@ class CompareOutput:
         typed=Path | None,
         metavar="OUT.html",
         help="Write one page that opens offline.",
+    )
+    csv: Path | None = option(
+        None,
+        "--csv",
+        typed=Path | None,
+        metavar="OUT.csv",
+        help="Write a row for each layer, number of threads, and latency or config.",
     )
 
 

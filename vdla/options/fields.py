@@ -32,6 +32,27 @@ def config(
     )
 
 
+def configs(about: str) -> spelling.Default:
+    """A config, or several to lay side by side: names, files, or themselves."""
+    return spelling.option(
+        None,
+        "-c",
+        "--config",
+        typed=list[str] | None,
+        shown=None,
+        read=_one_or_several,
+        metavar="CONFIG",
+        help=about,
+    )
+
+
+def _one_or_several(texts: Sequence[str] | None) -> object:
+    """A text where there is one; None where there is none."""
+    if texts is None or len(texts) < 2:
+        return texts[0] if texts else None
+    return tuple(texts)
+
+
 def settings(*only: spelling.Only) -> spelling.Default:
     """Parameters of the config that are overridden, as ``memory.latency=256``."""
     return spelling.option(

@@ -3,5 +3,6 @@
 from vdla.analysis.report.designs_page import designs_page
 from vdla.analysis.report.page import report_page
 from vdla.analysis.report.run_page import run_page
+from vdla.analysis.report.side_by_side_page import side_by_side_page
 
-__all__ = ["designs_page", "report_page", "run_page"]
+__all__ = ["designs_page", "report_page", "run_page", "side_by_side_page"]
