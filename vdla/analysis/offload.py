@@ -64,12 +64,12 @@ class OffloadResult:
 
     @property
     def host(self) -> float:
-        """Seconds of the processor beside the accelerator."""
+        """Milliseconds of the processor beside the accelerator."""
         return self.calls[1] + self._together(PROCESSOR)
 
     @property
     def accelerator(self) -> float:
-        """Seconds of the accelerator."""
+        """Milliseconds of the accelerator."""
         return self._together(ACCELERATOR)
 
     @property
