@@ -36,7 +36,7 @@ class Identity:
         )
 
     def message(self) -> dict[str, str]:
-        """Its fields, to be sent."""
+        """Fields of the identity, to be sent."""
         return asdict(self)
 
     @classmethod
