@@ -1,11 +1,12 @@
-"""The language of the sources: docstrings that lean on others, and names that say nothing.
+"""The language of the sources: docstrings that lean on others or ask, names that say nothing.
 
     python tools/language.py [--check]
 
 A docstring leans that opens with "Of", "As", "The same", "That of", "Its", "Those", "It" or "The
-reverse": in a tooltip it says nothing. ``found``, ``told``, ``there`` and ``those`` are no names
-for values: docs/style.md says why, and what to write instead. With ``--check``, as ``make lint``
-runs it, each place is an error.
+reverse": in a tooltip it says nothing. One asks that opens with "What", "How", "Where" or "Why":
+its subject comes last, where a tooltip cuts it off. ``found``, ``told``, ``there`` and ``those``
+are no names for values: docs/style.md says why, and what to write instead. With ``--check``, as
+``make lint`` runs it, each place is an error.
 """
 
 from __future__ import annotations
@@ -19,21 +20,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
-    "support", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla",
+    "support", "isa", "sim", "hw", "compiler", "runtime", "boards", "farm", "explore", "vdla",
     "benchmarks", "tools", "training", "examples",
 )  # fmt: skip
 LEANS = re.compile(r"(Of|As|The same|That of|Its|Those|It|The reverse)\b")
+ASKS = re.compile(r"(What|How|Where|Why)\b")
 NO_NAMES = frozenset({"found", "told", "there", "those"})
 SIGNALS = "hw/"  # whose names are the netlist's, which stays as it is
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def leaning(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, opening) of every docstring that can't be read alone."""
+WANTED = {
+    "docstring": "one that stands alone",
+    "question": "a docstring that opens with its noun or verb",
+    "name": "a noun that says the thing",
+}
+
+
+def openings(tree: ast.AST, kind: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """(line, first line) of every docstring that opens with a word of some kind."""
     for node in ast.walk(tree):
         if isinstance(node, Documented):
             text = ast.get_docstring(node) or ""
-            if LEANS.match(text):
+            if kind.match(text):
                 yield node.body[0].lineno, text.splitlines()[0]
 
 
@@ -59,23 +68,26 @@ def sources() -> list[Path]:
 def problems(path: Path, name: str) -> Iterator[tuple[str, int, str]]:
     """(kind, line, what) of every place in a file, of which ``name`` is the path from the root."""
     tree = ast.parse(path.read_text())
-    yield from (("docstring", line, text) for line, text in leaning(tree))
+    yield from (("docstring", line, text) for line, text in openings(tree, LEANS))
+    yield from (("question", line, text) for line, text in openings(tree, ASKS))
     if not name.startswith(SIGNALS):
         yield from (("name", line, text) for line, text in vague(tree))
 
 
 def main() -> None:
     """Prints each place, and how many there are of each kind."""
-    counts = {"docstring": 0, "name": 0}
+    counts = dict.fromkeys(WANTED, 0)
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
         for kind, line, text in problems(path, name):
             counts[kind] += 1
-            wanted = (
-                "one that stands alone" if kind == "docstring" else "a noun that says the thing"
+            print(
+                f"{name}:{line}: {kind}: expected {WANTED[kind]}, found {text!r}; see docs/style.md"
             )
-            print(f"{name}:{line}: {kind}: expected {wanted}, found {text!r}; see docs/style.md")
-    print(f"{counts['docstring']} leaning docstrings, {counts['name']} names that say nothing")
+    print(
+        f"{counts['docstring']} leaning docstrings, {counts['question']} docstrings that ask, "
+        f"{counts['name']} names that say nothing"
+    )
     sys.exit(1 if "--check" in sys.argv and any(counts.values()) else 0)
 
 

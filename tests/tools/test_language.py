@@ -21,7 +21,9 @@ def language():
 def test_the_sources_are_plain():
     command = [sys.executable, SCRIPT, "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout == "0 leaning docstrings, 0 names that say nothing\n"
+    assert done.stdout == (
+        "0 leaning docstrings, 0 docstrings that ask, 0 names that say nothing\n"
+    )
     assert done.returncode == 0
 
 
@@ -30,11 +32,17 @@ def test_the_sources_are_plain():
     [
         ('"""As the other one."""\n', "docstring", 1),
         ('def f():\n    """Its size."""\n', "docstring", 2),
+        ('"""What a tile takes."""\n', "question", 1),
+        ('class C:\n    """How a tile is cut."""\n', "question", 2),
+        ('def f():\n    """Where it lies."""\n', "question", 2),
+        ('def f():\n    """Why it fails."""\n', "question", 2),
         ("class C:\n    def f(self):\n        found = 1\n", "name", 3),
         ("def f(told):\n    return told\n", "name", 1),
         ("for there in range(3):\n    pass\n", "name", 1),
         ("match x:\n    case [1, *those]:\n        pass\n", "name", 2),
         ('"""Asks nobody. Those of others, it is."""\nx.found = 1\n', "", 0),
+        ('"""Whether it fits."""\n"""What."""\n', "", 0),
+        ('"""However it is cut; what is left."""\n', "", 0),
         ('"""Iterates; its own."""\nprint("found")\n', "", 0),
     ],
 )
