@@ -95,8 +95,9 @@ class RunResult:
         """Table of the steps that took cycles, and of where each engine's cycles went."""
         columns, rows = ["step", "cycles", "engine"], list[list[object]]()
         for step in self.steps:
-            trace = step.device.trace if step.device else None
-            for engine, causes in trace.causes.items() if trace else ():
+            if step.device is None or (trace := step.device.trace) is None:
+                continue
+            for engine, causes in trace.causes.items():
                 columns[3:] = causes
                 shares = (n / max(trace.cycles, 1) for n in causes.values())
                 rows.append([step.name, trace.cycles, engine, *shares])

@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
@@ -42,9 +42,16 @@ TOOLS = {
 }
 
 
-def configs(name: str | None, settings: Sequence[str], board: str | None, json: bool) -> None:
-    """Lists configs, or prints one: the one named, or a board's; in front of the board's memory."""
+def configs(
+    name: str | None, settings: Sequence[str], board: str | None, copy: str | None, json: bool
+) -> None:
+    """Lists configs, or prints one: the one named, or a board's; in front of the board's memory.
+
+    With a name for the copy it is printed as a file to edit, without what follows from it.
+    """
     if name is None and board is None:
+        if copy is not None:
+            raise UsageError("--as: expected a config to copy, found none")
         result = [load_config(n, settings) for n in config_names()]
         if json:
             print_json({"configs": [{"name": c.name, **derived(c)} for c in result]})
@@ -66,13 +73,25 @@ def configs(name: str | None, settings: Sequence[str], board: str | None, json: 
         table("configs (buffers in entries)", columns, rows)
         return
     config = _on_board(board, name, settings) if board else load_config(str(name), settings)
+    origin, config = config.name, config if copy is None else replace(config, name=copy)
     if json:
         print_json({**asdict(config), **config.to_dict(), **derived(config)})
+        return
+    if copy is not None:
+        print(f"# A copy of {origin}. `vdla configs FILE` prints what follows from it.")
+        print(config.to_toml(), end="")
         return
     print(config.to_toml(), end="")
     print("\n# what follows")
     for key, value in derived(config).items():
-        print(f"# {key}: {value}")
+        print(f"# {key}: {_shown(value)}")
+
+
+def _shown(value: object) -> object:
+    """A figure as a comment has it: names and numbers, no brackets."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return (", ".join(map(str, value)) or "none") if isinstance(value, list) else value
 
 
 def _on_board(board: str, name: str | None, settings: Sequence[str]) -> Config:

@@ -7,6 +7,7 @@ come at once.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from typing import Annotated
 import click
 
 from vdla.commands import endings
+from vdla.commands.groups import farm_app, hw_app, isa_app
 from vdla.options import (
     Compare,
     CompareOutput,
@@ -30,20 +32,18 @@ from vdla.options import (
     Tune,
 )
 from vdla.options.arguments import (
-    FARM_ADDRESS,
     Argument,
-    ConfigName,
     FarmAddress,
     FarmFolder,
-    Group,
     Json,
     Model,
     Option,
-    Out,
     Settings,
     WithoutEncryption,
     command,
 )
+from vdla.options.completion import SHELLS, VARIABLE, answer, completion_script
+from vdla.options.help import Group
 from vdla.options.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
 
@@ -63,10 +63,9 @@ app = Group(
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
         help="Print the version.",
     ),
+    examples="vdla compare resnet18-convs -c paper --report report.html\n"
+    "vdla run digits -c tiny --check\nvdla run --help",
 )  # fmt: skip
-isa_app = Group("isa", "The ISA's generated forms.")
-hw_app = Group("hw", "The accelerator's hardware.")
-farm_app = Group("farm", "Machines that share work.")
 
 
 @command(app)
@@ -74,6 +73,11 @@ def compare(model: Model, options: Compare, output: CompareOutput, json: Json = 
     """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in.
 
     With several configs: these designs side by side.
+
+    Examples:
+        vdla compare resnet18-convs -c paper --report report.html
+        vdla compare resnet18 -c paper -c mine.toml --report both.html
+        vdla compare resnet18 --vthreads 1,2,4 --latency 0,64,256 --csv sweep.csv
     """
     if options.several:
         from vdla.commands import side_by_side
@@ -92,7 +96,11 @@ def offload(
     out: Annotated[Path, Option(help="Folder for the picture.")] = Path("out"),
     json: Json = False,
 ) -> None:
-    """A board's processor alone, and with the accelerator: milliseconds per layer, a picture."""
+    """A board's processor alone, and with the accelerator: milliseconds per layer, a picture.
+
+    Examples:
+        vdla offload resnet18 --board pynq-z2 --out out
+    """
     from vdla.commands import offload
 
     offload.offload(model, options, out, json)
@@ -105,7 +113,12 @@ def compile_(
     options: Compile,
     json: Json = False,
 ) -> None:
-    """Compile an ONNX model into a module: QDQ, or of floats with --device cpu."""
+    """Compile an ONNX model into a module: QDQ, or of floats with --device cpu.
+
+    Examples:
+        vdla compile resnet18 -c paper -o resnet18.vdla --dump passes
+        vdla compile model.onnx --device cpu -o model.vdla
+    """
     from vdla.commands import transform
 
     transform.compile_model(model, output, options, json)
@@ -128,6 +141,12 @@ def run(
 
     A module, M.vdla, brings code that runs on this processor with your rights: run modules of
     people you trust, or give --no-native.
+
+    Examples:
+        vdla run resnet18 -c paper --trace trace.json
+        vdla run model.int8.onnx -c paper --input x.npz --output y.npz
+        vdla run model.onnx --device cpu --check
+        vdla run digits --device board --board ulx3s --virtual
     """
     if check and profile:
         raise UsageError("--profile: expected no --check, found both")
@@ -147,7 +166,12 @@ def synth(
     options: Synth,
     json: Json = False,
 ) -> None:
-    """A bitstream for a board, or a project for its vendor's tool; area and timing."""
+    """A bitstream for a board, or a project for its vendor's tool; area and timing.
+
+    Examples:
+        vdla synth --board ulx3s
+        vdla synth --board pynq-z2 --toolchain vivado
+    """
     from vdla.commands import boards
 
     boards.synth(board, options, json)
@@ -168,7 +192,13 @@ def tune(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Search schedules, on the cycle simulator or this machine; resumes from the log."""
+    """Search schedules, on the cycle simulator or this machine; resumes from the log.
+
+    Examples:
+        vdla tune resnet18 -c mine.toml --log mine.jsonl
+        vdla tune model.onnx --target cpu --log cpu.jsonl
+        vdla tune own.py:matmul --target cpu --strategy sketch --log own.jsonl
+    """
     from vdla.api.tuning import TASKS, check_target
     from vdla.commands import functions, tiles
 
@@ -190,7 +220,11 @@ def evaluate(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Evaluate a design: cycles per model, area, and why it can't be built."""
+    """Evaluate a design: cycles per model, area, and why it can't be built.
+
+    Examples:
+        vdla evaluate resnet18 mobilenet block_out=32 wgt_bytes=65536 --part xc7z020
+    """
     from vdla.commands import evaluate
 
     evaluate.evaluate(given, options, stdin, json)
@@ -203,7 +237,12 @@ def explore(
     output: ExploreOutput,
     json: Json = False,
 ) -> None:
-    """Search a space for the designs that no other one beats: cycles, area, and more."""
+    """Search a space for the designs that no other one beats: cycles, area, and more.
+
+    Examples:
+        vdla explore resnet18 --space xc7z020 --part xc7z020 --report designs.html
+        vdla explore resnet18 mobilenet --resume search.log --export 3
+    """
     from vdla.commands import explore
 
     explore.explore(models, options, output, json)
@@ -215,7 +254,11 @@ def quantize(
     output: Annotated[Path, Option("-o", "--output", metavar="Q.onnx")],
     options: Quantize,
 ) -> None:
-    """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
+    """Quantize a float model to int8 QDQ with onnxruntime's static quantization.
+
+    Examples:
+        vdla quantize model.onnx -o model.int8.onnx --calibration samples.npz
+    """
     from vdla.commands import transform
 
     transform.quantize(model, output, options)
@@ -228,12 +271,19 @@ def configs(
     board: Annotated[
         str | None, Option(metavar="B", help="In front of this board's memory.")
     ] = None,
+    copy: Annotated[
+        str | None, Option("--as", metavar="NAME", help="Print a copy of that name, to edit.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """List the configs, or print one with what follows from it."""
+    """List the configs, or print one with what follows from it.
+
+    Examples:
+        vdla configs paper --as mine > mine.toml
+    """
     from vdla.commands import catalog
 
-    catalog.configs(name, settings or [], board, json)
+    catalog.configs(name, settings or [], board, copy, json)
 
 
 @command(app)
@@ -253,71 +303,31 @@ def doctor(json: Json = False) -> None:
 
 
 @command(app)
+def completion(
+    shell: Annotated[str, Argument("SHELL", "bash, zsh or fish.")],
+) -> None:
+    """Print the script by which a shell completes commands, options and names.
+
+    Examples:
+        eval "$(vdla completion bash)"
+        vdla completion fish > ~/.config/fish/completions/vdla.fish
+    """
+    if shell not in SHELLS:
+        raise UsageError(f"completion: expected bash, zsh or fish, found {shell}")
+    print(completion_script(app, shell))
+
+
+@command(app)
 def lockstep(options: Lockstep, json: Json = False) -> None:
-    """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
+    """Simulator against RTL, cycle by cycle and byte by byte, on random programs.
+
+    Examples:
+        vdla lockstep -c tiny --programs 5000
+        vdla lockstep -c paper --model resnet18
+    """
     from vdla.commands import hardware
 
     hardware.lockstep(options, json)
-
-
-@command(hw_app)
-def verilog(
-    config: ConfigName = "paper",
-    output: Out = None,
-    settings: Settings = None,
-) -> None:
-    """The core as plain Verilog."""
-    from vdla.commands import hardware
-
-    hardware.verilog(config, output, settings or [])
-
-
-@command(farm_app)
-def up(
-    host: Annotated[
-        str, Option(metavar="H", help="The address to listen at: others reach this one.")
-    ] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0 for any that is free.")] = 8786,
-    folder: FarmFolder = None,
-    dashboard: Annotated[
-        bool, Option("--dashboard", help="Have Dask's at http://127.0.0.1:8787.")
-    ] = False,
-    without_encryption: WithoutEncryption = False,
-    json: Json = False,
-) -> None:
-    """Start a farm's scheduler, with certificates of its own, and print how to join it.
-
-    It runs until Ctrl-C, or until vdla farm down. Whoever has a key of the farm's folder may run
-    code on all of its machines.
-    """
-    from vdla.commands import farm
-
-    farm.up((host, port), folder, without_encryption, dashboard, json)
-
-
-@command(farm_app)
-def status(
-    address: FarmAddress = FARM_ADDRESS,
-    folder: FarmFolder = None,
-    without_encryption: WithoutEncryption = False,
-    json: Json = False,
-) -> None:
-    """A farm's workers, their resources, its queue and rate."""
-    from vdla.commands import farm
-
-    farm.status(address, folder, without_encryption, json)
-
-
-@command(farm_app)
-def down(
-    address: FarmAddress = FARM_ADDRESS,
-    folder: FarmFolder = None,
-    without_encryption: WithoutEncryption = False,
-) -> None:
-    """End a farm's workers and its scheduler."""
-    from vdla.commands import farm
-
-    farm.down(address, folder, without_encryption)
 
 
 @command(app)
@@ -341,59 +351,6 @@ def worker(
     from vdla.commands import farm
 
     farm.worker(address, folder, without_encryption, processes, resource or [])
-
-
-@command(isa_app)
-def doc(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
-    """The ISA manual in Markdown."""
-    from vdla.commands import catalog
-
-    catalog.isa_doc(config, output, settings or [])
-
-
-@command(isa_app)
-def header(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
-    """A C header with the encodings."""
-    from vdla.commands import catalog
-
-    catalog.isa_header(config, output, settings or [])
-
-
-@command(isa_app)
-def rdl(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
-    """The register map in SystemRDL."""
-    from vdla.commands import catalog
-
-    catalog.isa_rdl(config, output, settings or [])
-
-
-@command(isa_app)
-def asm(
-    source: Annotated[Path, Argument("FILE.s")],
-    output: Annotated[Path, Option("-o", "--output", metavar="FILE.bin")],
-    config: ConfigName = "paper",
-    settings: Settings = None,
-) -> None:
-    """Assemble a program."""
-    from vdla.commands import catalog
-
-    catalog.isa_asm(source, output, config, settings or [])
-
-
-@command(isa_app)
-def disasm(
-    source: Annotated[Path, Argument("FILE.bin|M.vdla")],
-    config: Annotated[
-        str | None,
-        Option("-c", "--config", metavar="CONFIG", help="Default: the module's, or paper."),
-    ] = None,
-    output: Out = None,
-    settings: Settings = None,
-) -> None:
-    """Disassemble a program, or every program of a module."""
-    from vdla.commands import catalog
-
-    catalog.isa_disasm(source, config, output, settings or [])
 
 
 for _group in (isa_app, hw_app, farm_app):
@@ -434,7 +391,10 @@ def _run() -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    """Runs the command of some arguments, or prints the help that they ask for."""
+    """Runs the command of some arguments, or prints the help that they ask for; or what a shell
+    asks for at the press of Tab."""
+    if question := os.environ.get(VARIABLE):
+        return answer(app, question)
     try:
         with app.make_context("vdla", arguments) as context:
             app.invoke(context)

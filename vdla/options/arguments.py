@@ -19,10 +19,10 @@ from typing import Annotated, get_args, get_origin
 
 import click
 
+from vdla.options.completion import completion_of
 from vdla.options.fields import FOLDER
+from vdla.options.help import Command
 from vdla.options.spelling import Spelling, read, spelling
-
-WIDTH = 100  # of help, where the terminal has it
 
 
 @dataclass(frozen=True)
@@ -70,42 +70,28 @@ WithoutEncryption = Annotated[
 FARM_ADDRESS = "tls://127.0.0.1:8786"
 
 
-class Group(click.Group):
-    """Commands in the order in which they were added; help where none is given."""
-
-    def __init__(self, name: str, help: str, *params: click.Parameter) -> None:
-        super().__init__(
-            name, help=help, short_help=help, no_args_is_help=True, params=list(params)
-        )
-        self.context_settings = {"max_content_width": WIDTH}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
-        return list(self.commands)
-
-
 def command(
     group: click.Group, name: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds a command to a group: a function, by its own name unless there is another."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        text = cleandoc(function.__doc__ or "")
+        text, _, examples = cleandoc(function.__doc__ or "").partition("\nExamples:\n")
         taken = signature(function, eval_str=True).parameters.values()
         groups: dict[str, type[object]] = {
             p.name: p.annotation
             for p in taken
             if isinstance(p.annotation, type) and is_dataclass(p.annotation)
         }
-        group.add_command(
-            click.Command(
-                name or function.__name__,
-                callback=partial(_call, function, groups),
-                params=[made for parameter in taken for made in _made_of(parameter)],
-                help=text,
-                short_help=text.partition("\n\n")[0],
-            )
+        made = Command(
+            name or function.__name__,
+            callback=partial(_call, function, groups),
+            params=[made for parameter in taken for made in _made_of(parameter)],
+            help=text.rstrip(),
+            short_help=text.partition("\n\n")[0],
         )
+        made.examples = cleandoc(examples)
+        group.add_command(made)
         return function
 
     return add
@@ -144,14 +130,14 @@ def _made(name: str, typed: object, how: Argument | Option, default: object) -> 
     if isinstance(how, Argument):
         make = partial(
             click.Argument, [name], metavar=how.metavar, help=how.help or None, type=kind,
-            nargs=-1 if several else 1,
+            nargs=-1 if several else 1, shell_complete=completion_of(how.metavar),
         )  # fmt: skip
     else:
         names = how.names or (f"--{name.replace('_', '-')}",)
         make = partial(
             click.Option, [name, *names], metavar=how.metavar, help=how.help,
             type=_bounded(kind, how.bounds), multiple=several, is_flag=kind is bool,
-            show_default=True,
+            show_default=True, shell_complete=completion_of(how.metavar),
         )  # fmt: skip
     return make(required=True) if default is Parameter.empty else make(default=default)
 
