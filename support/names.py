@@ -36,6 +36,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shortened(text: str, most: int) -> str:
+    """The text in at most ``most`` characters: of a longer one, start and end around an ellipsis,
+    since names of one network often start alike."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
 def path_part(text: str) -> str:
     """A foreign name as a part of a file's name: at most 64 characters out of those of a name, not
     empty, and with no dot at its start."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vdla.support.errors import UserError
-from vdla.support.names import LONGEST_NAME, check_name, path_part, printable
+from vdla.support.names import LONGEST_NAME, check_name, path_part, printable, shortened
 
 
 @pytest.mark.parametrize("name", ["paper", "ulx3s-wide", "v1.2+x_3", "a" * LONGEST_NAME])
@@ -48,6 +48,19 @@ def test_a_terminal_obeys_nothing_of_a_printable_text(text):
 )
 def test_what_is_escaped(text, result):
     assert printable(text) == result
+
+
+@given(st.text(), st.integers(1, 40))
+def test_a_shortened_text_keeps_start_and_end(text, most):
+    result = shortened(text, most)
+    assert len(result) <= most
+    start, dots, end = result.partition("…") if len(text) > most else (text, "", "")
+    assert text.startswith(start)
+    assert not dots or text.endswith(end)
+
+
+def test_names_that_start_alike_differ_when_shortened():
+    assert shortened("pool2_QuantizeLinear_Output.unpacked", 20) == "pool2_Quan….unpacked"
 
 
 @given(st.text())
