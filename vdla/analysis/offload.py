@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 
 from vdla.analysis.comparison import Comparison
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
@@ -122,6 +123,13 @@ class OffloadResult:
             "convolutions": {"alone": alone, "together": together},
             "latency_hiding": self.hiding.to_json()["total"],
         }
+
+
+def milliseconds_text(value: float) -> str:
+    """Milliseconds in three significant digits, with no digit of whole ones lost: ``0.392 ms``,
+    ``94.0 ms``, ``3,777 ms``."""
+    digits = 0 if value == 0 else max(0, 2 - floor(log10(value)))
+    return f"{value:,.{digits}f} ms"
 
 
 def layer_cycles(run: Run, layers: Sequence[tuple[str, int]]) -> dict[str, int]:

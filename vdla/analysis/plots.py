@@ -15,7 +15,7 @@ from vdla.analysis.comparison import Comparison
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.support.files import atomic_write
-from vdla.support.names import printable
+from vdla.support.names import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -224,12 +224,10 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def plain_label(name: str) -> str:
-    """A foreign name as matplotlib shows it letter by letter, cut where it is long: ``$`` opens no
-    formula."""
-    text = printable(name)
-    text = text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
-    return text.replace("$", r"\$")
+def plain_label(name: str, most: int = LONGEST_LABEL) -> str:
+    """A foreign name as matplotlib shows it letter by letter, in at most ``most`` of them: ``$``
+    opens no formula."""
+    return shortened(printable(name), most).replace("$", r"\$")
 
 
 def save(figure: Any, path: Path) -> Path:

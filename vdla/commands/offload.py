@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from vdla.analysis.offload import NOWHERE, OffloadResult
+from vdla.analysis.offload import NOWHERE, OffloadResult, milliseconds_text
 from vdla.analysis.offload_plot import save_offload_plot
 from vdla.api.offloading import offload as measure
 from vdla.commands.output import (
@@ -39,29 +39,29 @@ def _print(result: OffloadResult) -> None:
         (
             layer.name,
             " ".join(layer.operators),
-            f"{layer.alone:,.2f}",
+            milliseconds_text(layer.alone),
             layer.device,
-            "" if layer.device == NOWHERE else f"{layer.together:,.2f}",
+            "" if layer.device == NOWHERE else milliseconds_text(layer.together),
             f"{layer.alone / layer.together:.1f}×" if layer.alone and layer.together else "",
         )
         for layer in result.layers
     ]
-    title = f"{result.model} on {result.board}, milliseconds"
-    columns = ("layer", "operators", result.processor, "device", "both", "speedup")
-    table(title, columns, rows)
-    parts = f"host {result.host:,.1f}, transfers {result.transfers:,.1f}"
+    accelerator = f"with the accelerator (config {result.config.name})"
+    columns = ("layer", "operators", f"{result.processor} alone", "device", accelerator, "speedup")
+    table(f"{result.model} on {result.board}", columns, rows)
     alone, together = result.convolutions
     modelled = f"{result.processor} alone, modelled at {result.processor_mhz:g} MHz"
     lines = [
-        f"{modelled}: {result.alone:,.1f} ms",
-        f"with {result.config.name} at {result.clock_mhz:g} MHz: {result.together:,.1f} ms "
-        f"({parts}, accelerator {result.accelerator:,.1f})",
-        f"speedup: {result.speedup:.1f}×",
+        f"{modelled}: {milliseconds_text(result.alone)}",
+        f"{accelerator} at {result.clock_mhz:g} MHz: {milliseconds_text(result.together)} "
+        f"(host {milliseconds_text(result.host)}, transfers {milliseconds_text(result.transfers)}, "
+        f"accelerator {milliseconds_text(result.accelerator)})",
     ]
     if together:
         lines.append(
-            f"convolutions on the accelerator: {alone:,.1f} ms and {together:,.1f} ms, "
-            f"{alone / together:.1f}×"
+            f"convolutions on the accelerator: {milliseconds_text(alone)} and "
+            f"{milliseconds_text(together)}, {alone / together:.1f}×"
         )
+    lines.append(f"speedup: {result.speedup:.1f}×")
     for line in lines:
         console.print(line, highlight=False)

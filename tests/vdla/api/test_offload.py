@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from figures import markers, overlapping_texts, text_boxes
 
 import vdla as package
-from vdla.analysis.offload import NOWHERE, OffloadedLayer, layer_cycles, offloaded_layers
+from vdla.analysis.offload import (
+    NOWHERE,
+    OffloadedLayer,
+    layer_cycles,
+    milliseconds_text,
+    offloaded_layers,
+)
+from vdla.analysis.offload_plot import DRAWN, offload_plot
 from vdla.boards import find_board
 from vdla.compiler.targets.processor.timing.model import FunctionTime, HostTime
 from vdla.names.configs import resolve_on
@@ -40,9 +49,15 @@ def test_layers_have_the_device_that_runs_them():
     ]
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return package.offload("digits", board="pynq-z2")
+@pytest.fixture(scope="session")
+def offloaded(once):
+    """``offloaded(name)`` is a bundled network on a PYNQ-Z2."""
+    return lambda name: once(f"offload-{name}", lambda: package.offload(name, board="pynq-z2"))
+
+
+@pytest.fixture
+def digits(offloaded):
+    return offloaded("digits")
 
 
 def test_parts_add_up_and_are_those_of_a_run(digits):
@@ -70,6 +85,59 @@ def test_the_command_prints_layers_and_writes_a_picture(vdla, tmp_path):
     picture = tmp_path / "digits-paper-pynq-z2-offload.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"wrote {picture}" in done.err
+    assert done.out.splitlines()[-1] == "speedup: 3.3×"
+    heading = " ".join(done.out.split("layer")[0].split("┃"))
+    assert "with the accelerator (config" in heading
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3777.28, "3,777 ms"), (93.92, "93.9 ms"), (0.39175, "0.392 ms"), (0.00138, "0.00138 ms"),
+     (1.0, "1.00 ms"), (0.0, "0 ms")],
+)  # fmt: skip
+def test_milliseconds_have_three_digits(value, text):
+    assert milliseconds_text(value) == text
+
+
+NETWORKS = ["digits", pytest.param("resnet18", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_picture_shows_every_layer_and_no_text_covers_another(offloaded, name):
+    found = offloaded(name)
+    figure = offload_plot(found)
+    assert overlapping_texts(figure) == []
+    assert min(text.get_fontsize() for text, _ in text_boxes(figure)) >= 8
+    whole, _, times, hiding = figure.axes
+    shown = [text.get_text() for text, _ in text_boxes(figure)]
+    for total in (found.alone, found.together):
+        assert milliseconds_text(total) in [text.get_text() for text in whole.texts]
+    dots = sorted(
+        (row, value)
+        for row, layer in enumerate(found.layers)
+        for value in (layer.alone, layer.together)
+        if value > 0
+    )
+    assert sorted((y, x) for x, y in markers(times)) == dots
+    (low, high), (bottom, top) = times.get_xlim(), times.get_ylim()
+    assert all(low < value < high and top < row < bottom for row, value in dots)
+    values = [value for _, value in dots]
+    assert low > min(values) / 10
+    assert high < 50 * max(values)
+    assert sum("…" in text for text in shown) <= 1
+    for layer in found.hiding.layers:
+        row = [each.name for each in found.layers].index(layer.name)
+        bars = [bar for bar in hiding.patches if abs(bar.get_y() + 0.2 - row) < 0.45]
+        assert len(bars) == 2, layer.name
+
+
+def test_a_long_network_shows_its_longest_layers(digits):
+    layers = [replace(digits.layers[1], name=f"conv{i}", alone=1.0 + i) for i in range(300)]
+    figure = offload_plot(replace(digits, layers=layers))
+    names = [text.get_text() for text in figure.axes[2].get_yticklabels()]
+    assert names == [f"conv{i}" for i in range(300 - DRAWN, 300)]
+    assert "the 64 longest" in figure.axes[2].get_title()
+    assert overlapping_texts(figure) == []
 
 
 @pytest.mark.parametrize(
