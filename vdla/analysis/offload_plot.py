@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vdla.analysis.figures import COLOURS, new_figure, plain_label, save
 from vdla.analysis.offload import NOWHERE, OffloadedLayer, OffloadResult, milliseconds_text
-from vdla.analysis.plots import COLOURS, new_figure, plain_label, save
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 
 if TYPE_CHECKING:

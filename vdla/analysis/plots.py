@@ -1,29 +1,23 @@
-"""Pictures: of a comparison (utilization with and without latency hiding, roofline, sweep), and
-lines of any figures."""
+"""Pictures: of a comparison (utilization with and without latency hiding, sweep), and lines of any
+figures. The roofline has a file of its own."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vdla.analysis.comparison import Comparison
+from vdla.analysis.figures import COLOURS, new_axes, plain_label, save
+from vdla.analysis.roofline_plot import roofline_plot
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
-from vdla.support.files import atomic_write
-from vdla.support.names import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLOURS = (
-    "#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0", "#d1a000", "#56b4e9", "#24292f"
-)  # fmt: skip
-LONGEST_LABEL = 48  # characters of a name
 
 
 def save_plots(
@@ -58,7 +52,7 @@ def utilization_plot(comparison: Comparison) -> Figure:
         paper = comparison.published.hiding[0]
         peaks = {1: paper.without, 2: paper.hidden}
     width = max(6.0, 1.6 + 0.55 * len(layers))
-    figure, axes = _figure(width, 3.8)
+    figure, axes = new_axes(width, 3.8)
     at = np.arange(len(layers))
     bar = 0.8 / max(len(threads), 1)
     for i, v in enumerate(threads):
@@ -98,7 +92,7 @@ def utilization_plot(comparison: Comparison) -> Figure:
 def same_schedule_plot(same: SameSchedule) -> Figure:
     """Bars per layer of one schedule: one colour per means of hiding latency."""
     layers, variants = same.layers, same.variants
-    figure, axes = _figure(max(7.5, 1.6 + 0.8 * len(layers)), 3.8)
+    figure, axes = new_axes(max(7.5, 1.6 + 0.8 * len(layers)), 3.8)
     at, bar = np.arange(len(layers)), 0.85 / len(variants)
     for i, variant in enumerate(variants):
         values = [100 * same.layer_utilization(layer, variant) for layer in layers]
@@ -122,45 +116,9 @@ def same_schedule_plot(same: SameSchedule) -> Figure:
     return figure
 
 
-def roofline_plot(comparison: Comparison) -> Figure:
-    """Attained GOPS over operational intensity, under the roof of peak and bandwidth."""
-    config = comparison.config
-    figure, axes = _figure(6.0, 4.2)
-    bandwidth = config.bytes_per_cycle * config.clock_mhz / 1000
-    peak = config.peak_gops
-    x = np.logspace(0, 4, 200)
-    axes.plot(x, np.minimum(peak, x * bandwidth), color="black", lw=1.2)
-    for i, v in enumerate(comparison.vthreads):
-        intensity = [2 * layer.macs / layer.dram_bytes for layer in comparison.layers]
-        attained = [peak * layer.measured[v].utilization for layer in comparison.layers]
-        axes.plot(
-            intensity,
-            attained,
-            "o",
-            ms=5,
-            color=COLOURS[i % len(COLOURS)],
-            label=f"{v} virtual thread{'s' if v > 1 else ''}",
-        )
-    last = comparison.vthreads[-1]
-    for layer in comparison.layers if len(comparison.layers) < 16 else []:
-        at = (2 * layer.macs / layer.dram_bytes, peak * layer.measured[last].utilization)
-        axes.annotate(
-            plain_label(layer.name), at, textcoords="offset points", xytext=(4, 4), fontsize=7
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(1, 3000)
-    axes.set_ylim(peak / 50, peak * 1.6)
-    axes.set_xlabel("operations per byte of DRAM traffic")
-    axes.set_ylabel("GOPS")
-    axes.set_title(f"Roofline of {config.name}: {peak:g} GOPS, {bandwidth:g} GB/s", fontsize=10)
-    axes.legend(fontsize=8, loc="lower right", frameon=False)
-    return figure
-
-
 def latency_plot(sweep: Sweep) -> Figure:
     """Utilization of the whole over memory latency, one line per number of virtual threads."""
-    figure, axes = _figure(6.0, 3.8)
+    figure, axes = new_axes(6.0, 3.8)
     points = sorted(sweep.points, key=lambda point: point.latency)
     latencies = [point.latency for point in points]
     for i, v in enumerate(sweep.vthreads):
@@ -197,7 +155,7 @@ def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str,
 
     ``labels`` are those of the x and the y axis.
     """
-    figure, axes = _figure(6.0, 3.8)
+    figure, axes = new_axes(6.0, 3.8)
     for line, colour in zip(lines, COLOURS[1:], strict=False):
         axes.step(range(len(line.values)), line.values, where="post", label=line.label, c=colour)
     axes.set_xlabel(labels[0])
@@ -205,37 +163,3 @@ def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str,
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, frameon=False)
     return save(figure, path)
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure; what matplotlib says of a home that it can't write to is kept from users."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), dpi=150, layout="constrained")
-
-
-def _figure(width: float, height: float) -> tuple[Figure, Any]:
-    figure = new_figure(width, height)
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#dddddd", lw=0.6)
-    axes.set_axisbelow(True)
-    return figure, axes
-
-
-def plain_label(name: str, most: int = LONGEST_LABEL) -> str:
-    """A foreign name as matplotlib shows it letter by letter, in at most ``most`` of them: ``$``
-    opens no formula."""
-    return shortened(printable(name), most).replace("$", r"\$")
-
-
-def save(figure: Any, path: Path) -> Path:
-    """Writes a picture without anything that differs between two runs."""
-    from matplotlib import rc_context
-
-    kind = path.suffix.removeprefix(".")
-    metadata = {"Software": None} if kind == "png" else {"Date": None}
-    with atomic_write(path) as beside, rc_context({"svg.hashsalt": path.stem}):
-        figure.savefig(beside, format=kind, metadata=metadata)
-    return path

@@ -58,7 +58,9 @@ def report_page(
             "style": asset("page.css"),
             "timeline": timeline_section("layer", "vdla compare"),
             "data": "\n".join(embed(name, value) for name, value in blocks.items()),
-            "script": "\n".join(map(asset, (*TIMELINE_SCRIPTS, "roofline.js", "page.js"))),
+            "script": "\n".join(
+                map(asset, (*TIMELINE_SCRIPTS, "labels.js", "roofline.js", "page.js"))
+            ),
         },
     )
 

@@ -1,0 +1,103 @@
+"""The roofline as a picture and on the page: every layer in it, and no label over another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from figures import markers, overlapping_texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vdla import api
+from vdla.analysis.labels import Box, placed_labels
+from vdla.analysis.report import report_page
+from vdla.analysis.roofline_plot import MOST_LISTED, roofline_plot
+
+WORKLOADS = ["digits", pytest.param("resnet18-convs", marks=pytest.mark.long)]
+BOXES = """nodes => nodes.map(node => {
+  const { left, top, right, bottom } = node.getBoundingClientRect();
+  return [left, top, right, bottom];
+})"""
+
+
+@pytest.fixture(scope="module")
+def compared(once, request):
+    """A bundled workload on ``paper``."""
+
+    def of(name):
+        if name == "resnet18-convs":
+            return request.getfixturevalue("convolutions")
+        return once(f"compare-{name}", lambda: api.compare(name))
+
+    return of
+
+
+def named(texts):
+    return sorted(name for text in texts for name in text.split(", "))
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_layer_is_in_the_picture_and_has_its_label(compared, workload):
+    found = compared(workload)
+    figure = roofline_plot(found)
+    (axes,) = figure.axes
+    assert overlapping_texts(figure) == []
+    assert named(text.get_text() for text in axes.texts) == sorted(x.name for x in found.layers)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    dots = markers(axes)
+    assert len(dots) == len(found.layers) * len(found.vthreads)
+    assert all(left < x < right and bottom < y < top for x, y in dots)
+    peak = found.config.peak_gops
+    assert bottom > min(y for _, y in dots) / 2  # no empty decades
+    assert top < 2 * peak
+
+
+def test_long_names_are_numbers_and_a_list(compared):
+    found = compared("digits")
+    layers = [replace(found.layers[i % 3], name=f"block{i}/a_long_node") for i in range(100)]
+    figure = roofline_plot(replace(found, layers=layers))
+    assert overlapping_texts(figure) == []
+    shown = [text.get_text() for text in figure.legends[-1].get_texts()]
+    assert shown[0] == "1  block0/a_long_node"
+    assert shown[-1] == f"and {100 - MOST_LISTED + 1} more"
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_pages_labels_keep_clear_of_one_another(compared, open_page, tmp_path, workload, width):
+    found = compared(workload)
+    path = tmp_path / "report.html"
+    path.write_text(report_page(workload, found, found.layers[0]), "utf-8")
+    page = open_page(path, viewport={"width": width, "height": 900})
+    texts = page.locator("#roofline-chart text")
+    boxes = texts.evaluate_all(BOXES)
+    for a, b in combinations(boxes, 2):
+        assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3], (a, b)
+    names = page.locator("#roofline-chart .layer-name").all_text_contents()
+    assert named(names) == sorted(layer.name for layer in found.layers)
+    (frame,) = page.locator("#roofline-chart svg").evaluate_all(BOXES)
+    for box in page.locator("#roofline-chart .point").evaluate_all(BOXES):
+        assert frame[0] < box[0] < box[2] < frame[2]
+        assert frame[1] < box[1] < box[3] < frame[3]
+
+
+PLACES = st.tuples(st.integers(0, 200), st.integers(0, 200))
+
+
+@given(st.lists(PLACES, max_size=12))
+def test_labels_never_overlap(points):
+    bounds = Box(0, 0, 200, 200)
+    labels = placed_labels(points, [(30, 10)] * len(points), bounds, [])
+    boxes = [label.box for label in labels if label]
+    assert all(bounds.holds(box) for box in boxes)
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_a_label_without_room_is_left_out():
+    everywhere = Box(-1000, -1000, 1000, 1000)
+    assert placed_labels([(5, 5)], [(4, 4)], everywhere, [everywhere]) == [None]
+    ((box, has_line),) = placed_labels([(0, 0)], [(4, 4)], everywhere, [])
+    assert box == (-2, -10, 2, -6)
+    assert not has_line

@@ -1,0 +1,54 @@
+"""What all pictures share: colours, an empty figure, foreign names, a file that is the same for the
+same figure."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vdla.support.files import atomic_write
+from vdla.support.names import printable, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = (
+    "#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0", "#d1a000", "#56b4e9", "#24292f"
+)  # fmt: skip
+LONGEST_LABEL = 48  # characters of a name
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure; what matplotlib says of a home that it can't write to is kept from users."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def new_axes(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure with one pair of axes."""
+    figure = new_figure(width, height)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", lw=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def plain_label(name: str, most: int = LONGEST_LABEL) -> str:
+    """A foreign name as matplotlib shows it letter by letter, in at most ``most`` of them: ``$``
+    opens no formula."""
+    return shortened(printable(name), most).replace("$", r"\$")
+
+
+def save(figure: Any, path: Path) -> Path:
+    """Writes a picture without anything that differs between two runs."""
+    from matplotlib import rc_context
+
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Software": None} if kind == "png" else {"Date": None}
+    with atomic_write(path) as beside, rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(beside, format=kind, metadata=metadata)
+    return path
