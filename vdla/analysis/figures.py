@@ -13,8 +13,10 @@ from vdla.support.names import printable, shortened
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# The light ones of the page, --t0 to --t7 of report/page.css: grey, blue, green, pink, orange,
+# light blue, red, black. A test compares them.
 COLOURS = (
-    "#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0", "#d1a000", "#56b4e9", "#24292f"
+    "#98a2ac", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#d55e00", "#1c2126"
 )  # fmt: skip
 LONGEST_LABEL = 48  # characters of a name
 

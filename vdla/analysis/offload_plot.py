@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GREY, BLUE, GREEN, ORANGE = COLOURS[:4]
+GREY, BLUE, GREEN = COLOURS[:3]
+RED = COLOURS[6]
 DRAWN = 64  # layers with a row; of more, the longest
 LONGEST_NAME = 26  # characters of a layer's name
 WIDTH, TOP, ROW = 10.0, 1.8, 0.19  # inches: the picture, what stands above the layers, a layer
@@ -78,7 +79,7 @@ def _draw_whole(axes: Axes, offload: OffloadResult) -> None:
 def _draw_parts(axes: Axes, offload: OffloadResult) -> None:
     """What the time with the accelerator is made of, one bar for each part."""
     parts = {
-        "processor": (offload.host, ORANGE),
+        "processor": (offload.host, RED),
         "transfers": (offload.transfers, GREEN),
         "accelerator": (offload.accelerator, BLUE),
     }
@@ -97,7 +98,7 @@ def _draw_parts(axes: Axes, offload: OffloadResult) -> None:
 
 def _draw_times(axes: Axes, offload: OffloadResult, layers: list[OffloadedLayer]) -> None:
     """Two dots per layer on a logarithmic scale, which spans what is drawn."""
-    colours = {ACCELERATOR: BLUE, PROCESSOR: ORANGE}
+    colours = {ACCELERATOR: BLUE, PROCESSOR: RED}
     for row, layer in enumerate(layers):
         ends = [value for value in (layer.alone, layer.together) if value > 0]
         if not ends:
@@ -122,7 +123,7 @@ def _draw_times(axes: Axes, offload: OffloadResult, layers: list[OffloadedLayer]
     for label, colour in (
         (f"{offload.processor} alone", GREY),
         ("on the accelerator", BLUE),
-        ("left to the processor", ORANGE),
+        ("left to the processor", RED),
     ):
         axes.plot([], [], "o", ms=5, color=colour, label=label)
     axes.legend(fontsize=8, frameon=False, loc="upper center", ncols=3, handletextpad=0.1)

@@ -66,15 +66,14 @@ def utilization_plot(comparison: Comparison) -> Figure:
             color=COLOURS[i % len(COLOURS)],
         )
         if v in peaks:
-            axes.axhline(100 * peaks[v], color=COLOURS[i % len(COLOURS)], lw=1, ls=":")
-            axes.text(
-                len(layers) - 0.45,
-                100 * peaks[v],
-                f"OSDI'18 {100 * peaks[v]:.0f} %",
+            axes.axhline(100 * peaks[v], color=COLOURS[-1], lw=1, ls=":")
+            which = f"{v} thread{'s' if v > 1 else ''}"
+            axes.annotate(
+                f"OSDI'18,\n{which}: {100 * peaks[v]:.0f} %",
+                (1.0, 100 * peaks[v]),
+                xycoords=("axes fraction", "data"),
                 fontsize=7,
-                va="bottom",
-                ha="right",
-                color="#444444",
+                va="center",
             )
     bounds = [100 * layer.compute_cycles / layer.bound_cycles for layer in layers]
     axes.plot(at, bounds, "_", color="black", ms=14, label="bound")

@@ -1,7 +1,9 @@
-"""The roofline as a picture and on the page: every layer in it, and no label over another."""
+"""The pictures of a comparison and the roofline on its page: every layer is in them, no label
+covers another, and their colours are the same."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vdla import api
+from vdla.analysis.figures import COLOURS
 from vdla.analysis.labels import Box, placed_labels
+from vdla.analysis.plots import utilization_plot
 from vdla.analysis.report import report_page
+from vdla.analysis.report.page import asset
 from vdla.analysis.roofline_plot import MOST_LISTED, roofline_plot
 
 WORKLOADS = ["digits", pytest.param("resnet18-convs", marks=pytest.mark.long)]
@@ -52,6 +57,25 @@ def test_every_layer_is_in_the_picture_and_has_its_label(compared, workload):
     peak = found.config.peak_gops
     assert bottom > min(y for _, y in dots) / 2  # no empty decades
     assert top < 2 * peak
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_no_text_covers_another_above_the_bars(compared, workload):
+    found = compared(workload)
+    figure = utilization_plot(found)
+    assert overlapping_texts(figure) == []
+    (axes,) = figure.axes
+    assert all(text.get_window_extent().x0 >= axes.bbox.x1 - 1 for text in axes.texts)
+    layers, threads = found.layers, found.vthreads
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+    for i in range(len(layers)):
+        assert sum(middles[i :: len(layers)]) / len(threads) == pytest.approx(i)
+
+
+def test_pictures_and_pages_have_the_same_colours():
+    light = asset("page.css").split("@media")[0]
+    assert tuple(re.findall(r"--t\d: (#\w+);", light)) == COLOURS
+    assert set(re.findall(r"--(?:accent|focus|busy|gemm): (\S+);", light)) == {"var(--t1)"}
 
 
 def test_long_names_are_numbers_and_a_list(compared):
