@@ -24,6 +24,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from vdla.runtime.errors import ModuleError
+from vdla.support.names import shortened
+
+MOST_OF_A_NAME = 40  # characters of a layer's name in a title
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,19 @@ STEPS: dict[str, type[Step]] = {
 
 # the fields that are lists of names
 LISTS = ("args", "layers", "reads", "writes", "results", "order")
+
+
+def program_titles(plan: Sequence[Step]) -> dict[str, str]:
+    """What tables call each program: its first and last layer, and which of several it is, as in
+    ``program 1 of 3: conv1 to pool4``. By the programs' names."""
+    steps = accelerator_steps(plan)
+    titles = {}
+    for place, step in enumerate(steps, start=1):
+        ends = [shortened(name, MOST_OF_A_NAME) for name in (*step.layers[:1], *step.layers[-1:])]
+        layers = " to ".join(dict.fromkeys(ends))
+        which = f"program {place} of {len(steps)}" if len(steps) > 1 else ""
+        titles[step.program] = ": ".join(part for part in (which, layers) if part) or step.program
+    return titles
 
 
 def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:

@@ -14,6 +14,7 @@ from vdla.runtime.plan import (
     accelerator_steps,
     from_json,
     host_tensors,
+    program_titles,
     reads,
     to_json,
     writes,
@@ -69,3 +70,15 @@ def test_what_it_may_not_say(changed, message):
     with pytest.raises(ModuleError) as caught:
         from_json({**to_json(PLAN[0]), **changed})
     assert str(caught.value) == message
+
+
+def test_programs_are_titled_by_their_layers():
+    one = Accelerate("program0", ("conv1", "pool1", "fc"))
+    assert program_titles([one]) == {"program0": "conv1 to fc"}
+    assert program_titles([Accelerate("program0", ())]) == {"program0": "program0"}
+    several = [one, Accelerate("program1", ("x" * 99,)), Accelerate("program2", ())]
+    assert program_titles(several) == {
+        "program0": "program 1 of 3: conv1 to fc",
+        "program1": f"program 2 of 3: {'x' * 20}…{'x' * 19}",
+        "program2": "program 3 of 3",
+    }
