@@ -191,6 +191,17 @@ def test_placement_and_its_filter(visit, sweep):
     assert host[0]["reason"] in rows.first.inner_text()
 
 
+def test_schedules_are_in_words(visit, sweep):
+    page = visit()
+    rows = page.locator("#placement-table tbody tr").all_inner_texts()
+    assert any(re.search(r"× \d+ pixels, .* \d+ threads?", row) for row in rows)
+    for section in ("placement", "utilization"):
+        text = page.locator(f"#{section}").text_content()
+        assert not re.search(r"stationary=|stages=|resident=|program\d", text)
+    cell = page.locator("#placement-table td").last
+    assert cell.evaluate("cell => getComputedStyle(cell).textAlign") in ("left", "start")
+
+
 def test_what_onnxruntime_runs_is_the_hosts(visit, sweep):
     base = sweep.base
     rest = [{"name": "up", "op": "Resize", "device": "onnxruntime", "reason": "no operator"}]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor, RunResult
-from vdla.runtime.plan import Host, Onnx, Open
+from vdla.runtime.plan import Host, Onnx, Open, program_titles
 from vdla.support.files import write_bytes
 
 RUNS = 20
@@ -29,6 +29,7 @@ class ProfiledStep:
     says nothing of the machine. ``gops`` are 10^9 operations per second, a multiplication and an
     addition being two, and ``of_peak`` their share of what all threads could do of the step's
     element type; None for steps of other devices, and for copies to and from a GPU's memory.
+    ``title`` is what tables call the step: of a program, its layers.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ProfiledStep:
     operations: int | None
     gops: float | None
     of_peak: float | None
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
     ops = {row["name"]: row["op"] for row in ready.module.metadata.get("placement", [])}
     best = [min(r.steps[n].seconds for r in results) for n in range(len(results[0].steps))]
     timed = [s.cycles is None or ready.device.name not in SIMULATED for s in results[0].steps]
+    titles = program_titles(ready.module.steps)
     total, steps = sum(s for s, counts in zip(best, timed, strict=True) if counts), []
     for step, seconds, counts in zip(results[0].steps, best, timed, strict=True):
         op, operations = ops.get(step.name, step.kind), work.get(step.name)
@@ -71,6 +74,7 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
                 seconds / total if counts else None, step.cycles, operations,
                 None if gops is None else gops / 1e9,
                 gops / most if gops is not None and most else None,
+                titles.get(step.name, step.name),
             )
         )  # fmt: skip
     return Profile(steps, ready.threads, {dtype: most / 1e9 for dtype, most in peaks.items()})

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json as jsonlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from vdla.commands.tables import fitted
+from vdla.compiler.schedule_words import schedule_words
 from vdla.options.spelling import UsageError
 from vdla.support import files
 from vdla.support.names import printable
@@ -25,6 +28,9 @@ if TYPE_CHECKING:  # the simulator takes long to import
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
+# With a unit, or a dash where there is none.
+NUMBER = re.compile(r"[-–−+≤~]?\s?\d[\d,.]*(e[-+]?\d+)?\s?[^\s\d]{0,6}|[-–]")
+UNSEEN_WIDTH = 120  # characters of a table in a file or a pipe
 
 
 class PlainConsole(Console):
@@ -45,15 +51,21 @@ def print_json(value: object) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table; every column but the first is right-aligned if all its cells look like numbers."""
+    """A table as wide as the terminal, or 120 characters without one and without ``COLUMNS``; every
+    column is right-aligned if all its cells look like numbers."""
     grid = Table(title=title, title_justify="left", header_style="bold")
-    for i, column in enumerate(columns):
-        numeric = all(_numeric(str(row[i])) for row in rows)
-        grid.add_column(column, justify="right" if numeric and rows else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*map(str, row))
-    width = None if console.is_terminal else 120
-    PlainConsole(width=width, **PLAIN).print(grid)
+    width = None if console.is_terminal or "COLUMNS" in os.environ else UNSEEN_WIDTH
+    paper = PlainConsole(width=width, **PLAIN)
+    cells = [[printable(str(cell)) for cell in row] for row in (columns, *rows)]
+    numeric = [all(map(_numeric, column)) for column in zip(*cells[1:], strict=True)]
+    numeric = numeric or [False] * len(columns)
+    titles, *lines = fitted(cells, numeric, paper.width)
+    for heading, is_numeric in zip(titles, numeric, strict=True):
+        justify: Literal["left", "right"] = "right" if is_numeric else "left"
+        grid.add_column(Text(heading), justify=justify, overflow="fold")
+    for line in lines:
+        grid.add_row(*map(Text, line))
+    paper.print(grid)
 
 
 def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
@@ -65,15 +77,16 @@ def print_energy_table(table: EnergyTable, energies: Iterable[Energy]) -> None:
 
 
 def print_placement(module: Module) -> None:
-    """Prints where every operator runs, and why; nothing where the module doesn't say it."""
+    """Prints where every operator runs, and why, and the accelerator's schedules; nothing where
+    the module doesn't say it."""
     if not module.metadata:
         return
-    tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
-    rows = [
-        (p["name"], p["op"], p["device"], p["reason"], tiles.get(p["name"], ""))
-        for p in module.metadata["placement"]
-    ]
-    table("placement", ("name", "operator", "device", "reason", "schedule"), rows)
+    placement, layers = module.metadata["placement"], module.metadata["layers"]
+    rows = [(p["name"], p["op"], p["device"], p["reason"]) for p in placement]
+    table("placement", ("name", "operator", "device", "reason"), rows)
+    if layers:
+        words = [(layer["name"], schedule_words(layer["tile"])) for layer in layers]
+        table("schedules", ("layer", "schedule"), words)
 
 
 @contextmanager
@@ -152,4 +165,4 @@ def check_output_folder(path: Path) -> None:
 
 
 def _numeric(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] in "-–≤"
+    return not text or NUMBER.fullmatch(text) is not None

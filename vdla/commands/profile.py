@@ -19,7 +19,7 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
         return
     rows = [
         (
-            step.name,
+            step.title,
             step.op,
             "" if step.seconds is None else f"{1e3 * step.seconds:.3f}",
             "" if step.share is None else f"{100 * step.share:.1f} %",

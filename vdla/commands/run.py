@@ -36,7 +36,7 @@ from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.executor import Executor, RunResult, StepResult
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Outside
+from vdla.runtime.plan import Outside, program_titles
 from vdla.sim import machine
 from vdla.sim.counts import Counts
 from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
@@ -153,7 +153,7 @@ def _report(
         )
         return
     print_placement(module)
-    _print_causes(results[0])
+    _print_causes(results[0], program_titles(module.steps))
     rows = [(n, str(s["shape"]), s["dtype"], str(s["sha256"])[:16]) for n, s in summary.items()]
     table("outputs", ("name", "shape", "dtype", "sha256"), rows)
     many = f"{len(results)} inputs, " if len(results) > 1 else ""
@@ -217,7 +217,7 @@ def _estimate(
     return _Estimate(table, energy(counts, config, table))
 
 
-def _print_causes(result: RunResult) -> None:
+def _print_causes(result: RunResult, titles: Mapping[str, str]) -> None:
     for step, run in _traced(result):
         work = hiding.work(run)
         rows = [
@@ -229,7 +229,8 @@ def _print_causes(result: RunResult) -> None:
             for engine, causes in run.causes.items()
         ]
         columns = ("engine", *next(iter(run.causes.values())), "work beside GEMM")
-        table(f"{step.name}: where each engine's cycles went", columns, rows)
+        title = titles.get(step.name, step.name)
+        table(f"where each engine's cycles went: {title}", columns, rows)
 
 
 def _traced(result: RunResult) -> list[tuple[StepResult, machine.Run]]:

@@ -98,9 +98,12 @@ function legend(node, entries) {
   }));
 }
 
+// A number, with its unit, or a dash where there is none.
+const NUMBER = /^([-–−+≤]?\s?\d[\d,.]*(e[-+]?\d+)?\s?[^\s\d]{0,6}|–)?$/;
+
 // Rows of text; columns whose cells are all numbers are set flush right. The last row may be a total.
 function table(node, columns, rows, total = false) {
-  const numeric = columns.map((_, i) => rows.every((row) => /^[\d–−]/.test(row[i]) || row[i] === ""));
+  const numeric = columns.map((_, i) => rows.every((row) => NUMBER.test(row[i])));
   const cells = (tag, row) =>
     row.map((cell, i) => element(tag, numeric[i] ? { class: "number" } : {}, cell));
   const body = rows.map((row, i) =>

@@ -12,6 +12,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -20,6 +21,7 @@ from vdla.analysis.published import VTA_SOURCE
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.compiler.placement import processor_remark
+from vdla.compiler.schedule_words import schedule_words
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 
@@ -115,8 +117,14 @@ def _data(
         "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,
         "sweep": sweep.to_json() if sweep else None,
-        "same": same.to_json() if same else None,
+        "same": _same(same) if same else None,
     }
+
+
+def _same(same: SameSchedule) -> dict[str, object]:
+    """The object of ``--same-schedule``'s JSON, with the schedules in words."""
+    layers = [replace(x, schedule=schedule_words(x.schedule)) for x in same.layers]
+    return replace(same, layers=layers).to_json()
 
 
 def _end_to_end(comparison: Comparison) -> dict[str, object] | None:
@@ -150,7 +158,7 @@ def _details(layer: Layer) -> dict[str, object]:
     """Details that the comparison's JSON leaves out, by number of virtual threads."""
     return {
         str(v): {
-            "schedule": measured.tile,
+            "schedule": schedule_words(measured.tile),
             "instructions": len(measured.run.instructions),
             "causes": measured.run.causes,
         }
