@@ -21,6 +21,7 @@ from vdla.commands.output import (
     print_energy_table,
     print_json,
     progress,
+    say,
     table,
     write_text,
 )
@@ -118,7 +119,7 @@ def _print_comparison(comparison: Comparison) -> None:
         console.print(remark)
     for v in threads[-1:]:
         if whole := comparison.end_to_end(v):
-            console.print(whole.text)
+            say(whole.text)
 
 
 def _print_work(comparison: Comparison) -> None:

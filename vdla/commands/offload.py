@@ -10,10 +10,10 @@ from vdla.analysis.offload_plot import save_offload_plot
 from vdla.api.offloading import offload as measure
 from vdla.commands.output import (
     check_output_folder,
-    console,
     log,
     print_json,
     progress,
+    say,
     table,
 )
 from vdla.options import Offload
@@ -64,4 +64,4 @@ def _print(result: OffloadResult) -> None:
         )
     lines.append(f"speedup: {result.speedup:.1f}×")
     for line in lines:
-        console.print(line, highlight=False)
+        say(line)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
@@ -31,6 +32,7 @@ PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
 # With a unit, or a dash where there is none.
 NUMBER = re.compile(r"[-–−+≤~]?\s?\d[\d,.]*(e[-+]?\d+)?\s?[^\s\d]{0,6}|[-–]")
 UNSEEN_WIDTH = 120  # characters of a table in a file or a pipe
+LEAST_WIDTH = 20  # characters of a line that is wrapped
 
 
 class PlainConsole(Console):
@@ -45,6 +47,28 @@ console = PlainConsole(soft_wrap=True, **PLAIN)
 log = PlainConsole(stderr=True, soft_wrap=True, **PLAIN)
 
 
+def say(text: str) -> None:
+    """A line on stdout, in several where the terminal, or ``COLUMNS``, has room for less; what has
+    neither gets it whole."""
+    width = _width()
+    lines = [text]
+    if width is not None:
+        lines = wrap(
+            text,
+            max(width, LEAST_WIDTH),
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    for line in lines:
+        console.print(line, highlight=False)
+
+
+def _width() -> int | None:
+    """Characters in a line of the terminal, or of ``COLUMNS``; None without both."""
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else None
+
+
 def print_json(value: object) -> None:
     """One object on stdout."""
     print(jsonlib.dumps(value))
@@ -54,12 +78,12 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     """A table as wide as the terminal, or 120 characters without one and without ``COLUMNS``; every
     column is right-aligned if all its cells look like numbers."""
     grid = Table(title=title, title_justify="left", header_style="bold")
-    width = None if console.is_terminal or "COLUMNS" in os.environ else UNSEEN_WIDTH
+    width = _width() or UNSEEN_WIDTH
     paper = PlainConsole(width=width, **PLAIN)
     cells = [[printable(str(cell)) for cell in row] for row in (columns, *rows)]
     numeric = [all(map(_numeric, column)) for column in zip(*cells[1:], strict=True)]
     numeric = numeric or [False] * len(columns)
-    titles, *lines = fitted(cells, numeric, paper.width)
+    titles, *lines = fitted(cells, numeric, width)
     for heading, is_numeric in zip(titles, numeric, strict=True):
         justify: Literal["left", "right"] = "right" if is_numeric else "left"
         grid.add_column(Text(heading), justify=justify, overflow="fold")

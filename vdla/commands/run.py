@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ from vdla.boards import find_board
 from vdla.commands.inputs import test_images, with_files
 from vdla.commands.output import (
     check_folder,
-    console,
     log,
     print_energy_table,
     print_json,
     print_placement,
     progress,
+    say,
     table,
 )
 from vdla.compiler import models
@@ -44,6 +44,7 @@ from vdla.sim.trace import write_trace
 from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
+REPEATED_SECONDS = 0.15  # for the shortest time of what the host runs
 
 
 def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
@@ -73,13 +74,14 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
     whole = end_to_end(module, results, config, board)
     _report(ready, config, results, outputs, _Figures(_estimate(results, config, by), whole), json)
     if split:
-        _report_accuracy(model, outputs[module.results[0]], batches, split.labels)
+        accuracy = _accuracy(model, outputs[module.results[0]], batches, split.labels)
         if len(batches) < split.count:
             took = sum(result.seconds for result in results) / len(results)
             log.print(
                 f"ran {len(batches)} of {split.count} test images at {took:.1f} s each: "
                 f"all would take {_minutes(took * split.count)}; --images N runs more"
             )
+        (log.print if json else say)(accuracy)
 
 
 def _minutes(seconds: float) -> str:
@@ -94,6 +96,9 @@ def _prepare(model: str, options: Run) -> tuple[Executor, Config]:
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:
     if len(batches) == 1:
+        module = ready.module
+        if module.accelerated and "host_time" not in module.metadata:
+            ready.repeats.left = REPEATED_SECONDS
         return [ready.run(batches[0])]
     results = []
     with progress() as update:
@@ -126,7 +131,6 @@ def _report(
     estimate, whole = figures.energy, figures.end_to_end
     module, device = ready.module, ready.device.name
     cycles = sum(r.cycles or 0 for r in results)
-    seconds = sum(r.seconds for r in results)
     summary = {
         name: {
             "shape": list(array.shape),
@@ -143,7 +147,7 @@ def _report(
                 "config": config.name,
                 "cycles": None if results[0].cycles is None else cycles,
                 "host_layers": processor_layers(placement)[0],
-                "seconds": seconds,
+                "seconds": sum(r.seconds for r in results),
                 "end_to_end": whole.to_json(),
                 **({} if estimate is None else estimate.to_json()),
                 "outputs": summary,
@@ -157,22 +161,40 @@ def _report(
     rows = [(n, str(s["shape"]), s["dtype"], str(s["sha256"])[:16]) for n, s in summary.items()]
     table("outputs", ("name", "shape", "dtype", "sha256"), rows)
     many = f"{len(results)} inputs, " if len(results) > 1 else ""
+    time = f"{many}{sum(r.seconds for r in results):.3f} s on device {device}"
+    if estimate is not None:
+        print_energy_table(estimate.table, [estimate.energy])
     if module.accelerated:
-        console.print(
+        say(time)
+    for line in _result_lines(module, config, results, figures, many):
+        say(line)
+    if not module.accelerated:
+        say(time)
+
+
+def _result_lines(
+    module: Module, config: Config, results: Sequence[RunResult], figures: _Figures, many: str
+) -> Iterator[str]:
+    """What a reader of a run looks for: cycles, utilization, energy, milliseconds."""
+    cycles, whole = sum(r.cycles or 0 for r in results), figures.end_to_end
+    if module.accelerated:
+        yield (
             f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
             f"{cycles / whole.clock_mhz / 1e3:.2f} ms at {whole.clock_mhz:g} MHz"
         )
-        if remark := processor_remark(placement):
-            console.print(remark)
+        if remark := processor_remark(module.metadata.get("placement", [])):
+            yield remark
+        macs = sum(layer["macs"] for layer in module.metadata.get("layers", []))
+        if macs and cycles:
+            share = len(results) * macs / config.macs_per_cycle / cycles
+            yield f"utilization {100 * share:.1f} % of the multipliers"
     elif results[0].cycles is not None:
         targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))
-        console.print(f"{many}{cycles:,} cycles on {', '.join(targets)}")
+        yield f"{many}{cycles:,} cycles on {', '.join(targets)}"
+    if figures.energy is not None:
+        yield f"{many}{figures.energy.energy.total_uj:,.1f} µJ: {figures.energy.text}"
     if module.accelerated or whole.modelled:
-        console.print(whole.text)
-    console.print(f"{many}{seconds:.3f} s on device {device}")
-    if estimate is not None:
-        console.print(f"{many}{estimate.energy.total_uj:,.1f} µJ: {estimate.text}")
-        print_energy_table(estimate.table, [estimate.energy])
+        yield whole.text
 
 
 @dataclass(frozen=True)
@@ -261,11 +283,11 @@ def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
     log.print(f"wrote {path}")
 
 
-def _report_accuracy(
+def _accuracy(
     model: str, logits: Array, batches: Sequence[Mapping[str, Array]], labels: Array
-) -> None:
+) -> str:
     path = models.model_path(model)
     reference = np.concatenate([next(iter(r.values())) for r in ort_runs(path, batches)])
     got, want = (float(np.mean(x.argmax(1) == labels)) for x in (logits, reference))
     images = f"{len(labels)} test image{'s' if len(labels) > 1 else ''}"
-    log.print(f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %")
+    return f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %"

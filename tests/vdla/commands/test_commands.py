@@ -50,7 +50,7 @@ def test_run_json_has_the_contract_keys(vdla):
 
 
 def test_digits_is_as_accurate_as_onnxruntime(vdla):
-    line = vdla("run", "digits").err.strip().splitlines()[-1]
+    line = vdla("run", "digits").out.strip().splitlines()[-1]
     words = line.replace(",", "").split()
     assert line.startswith("accuracy over 360 test images")
     got, want = (float(w) for w in words if w.replace(".", "").isdigit() and "." in w)
@@ -61,7 +61,7 @@ def test_digits_is_as_accurate_as_onnxruntime(vdla):
 def test_some_test_images(vdla):
     done = vdla("run", "digits", "-c", "tiny", "--images", 3, "--json")
     assert next(iter(done.json["outputs"].values()))["shape"] == [3, 10]
-    accuracy, left = done.err.splitlines()[-2:]
+    left, accuracy = done.err.splitlines()[-2:]
     assert accuracy.startswith("accuracy over 3 test images: ")
     assert re.fullmatch(r"ran 3 of 360 test images at 0\.\d s each: all would take \d+ s; "
                         r"--images N runs more", left)  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +59,22 @@ def test_a_run_of_digits_breaks_no_word(vdla, monkeypatch, width):
     for key in ("stationary=", "stages=", "resident=", "program0"):
         assert key not in done.out
     assert "where each engine's cycles went: conv1 to fc" in done.out
+
+
+def test_the_last_lines_of_a_run_are_its_result(vdla, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    done = vdla("run", "digits", "--images", 2)
+    result = re.sub(r"(\d\.\d+)( ms| s)", r"N\2", done.out).splitlines()[-6:]
+    assert result == [
+        "2 inputs, N s on device sim",
+        "2 inputs, 6,056 cycles on paper (memory 64 cycles, 8 B/cycle): N ms at 200 MHz",
+        "utilization 20.3 % of the multipliers",
+        "end to end N ms: host N ms (this machine, measured), transfers N ms (1,040 bytes, shared",
+        "  memory), accelerator N ms",
+        "accuracy over 2 test images: 100.00 %, onnxruntime 100.00 %",
+    ]
+
+
+def test_the_cpu_s_result_is_its_time(vdla):
+    done = vdla("run", "digits", "--device", "cpu", "--images", 2)
+    assert re.fullmatch(r"2 inputs, \d\.\d{3} s on device cpu", done.out.splitlines()[-2])
