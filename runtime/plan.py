@@ -136,7 +136,7 @@ LISTS = ("args", "layers", "reads", "writes", "results", "order")
 
 
 def program_titles(plan: Sequence[Step]) -> dict[str, str]:
-    """What tables call each program: its first and last layer, and which of several it is, as in
+    """Title of each program in tables: its first and last layer, and which of several it is, as in
     ``program 1 of 3: conv1 to pool4``. By the programs' names."""
     steps = accelerator_steps(plan)
     titles = {}

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, an empty figure, foreign names, a file that is the same for the
+"""Parts that all pictures share: colours, an empty figure, foreign names, a file that is the same for the
 same figure."""
 
 from __future__ import annotations

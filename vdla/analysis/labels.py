@@ -82,7 +82,7 @@ def placed_labels(
 
 
 def line_end(point: tuple[float, float], box: Box) -> tuple[float, float]:
-    """Where a line from a point meets a label: the nearest place of its edge."""
+    """Place where a line from a point meets a label: the nearest place of its edge."""
     x, y = point
     return min(max(x, box.left), box.right), min(max(y, box.bottom), box.top)
 

@@ -77,7 +77,7 @@ def _draw_whole(axes: Axes, offload: OffloadResult) -> None:
 
 
 def _draw_parts(axes: Axes, offload: OffloadResult) -> None:
-    """What the time with the accelerator is made of, one bar for each part."""
+    """Draws the parts of the time with the accelerator, one bar for each part."""
     parts = {
         "processor": (offload.host, RED),
         "transfers": (offload.transfers, GREEN),
@@ -130,7 +130,7 @@ def _draw_times(axes: Axes, offload: OffloadResult, layers: list[OffloadedLayer]
 
 
 def _remark(layer: OffloadedLayer) -> str:
-    """What stands beside a layer's dots: how many times as fast it is, if the accelerator runs it,
+    """Text beside a layer's dots: how many times as fast it is, if the accelerator runs it,
     or that it isn't needed."""
     if layer.device == NOWHERE:
         return "not needed"

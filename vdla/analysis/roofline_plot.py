@@ -153,7 +153,7 @@ def _columns(layers: Sequence[Layer]) -> int:
 
 
 def _texts(figure: Figure, layers: Sequence[Layer]) -> list[str]:
-    """What stands at each layer's dots: short names themselves, else numbers, with a list of the
+    """Labels at each layer's dots: short names themselves, else numbers, with a list of the
     names beside the axes."""
     names = [plain_label(layer.name, LONGEST_NAME) for layer in layers]
     if not (columns := _columns(layers)):
@@ -180,7 +180,7 @@ def _texts(figure: Figure, layers: Sequence[Layer]) -> list[str]:
 def _places(
     figure: Figure, axes: Any, across: Iterable[float], up: Iterable[float]
 ) -> list[tuple[float, float]]:
-    """Where values stand, in points."""
+    """Places of values, in points."""
     scale = POINTS_PER_INCH / figure.dpi
     pixels = [axes.transData.transform(at) for at in zip(across, up, strict=True)]
     return [(float(x) * scale, float(y) * scale) for x, y in pixels]

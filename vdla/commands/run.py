@@ -175,7 +175,7 @@ def _report(
 def _result_lines(
     module: Module, config: Config, results: Sequence[RunResult], figures: _Figures, many: str
 ) -> Iterator[str]:
-    """What a reader of a run looks for: cycles, utilization, energy, milliseconds."""
+    """Result that a reader of a run looks for: cycles, utilization, energy, milliseconds."""
     cycles, whole = sum(r.cycles or 0 for r in results), figures.end_to_end
     if module.accelerated:
         yield (
