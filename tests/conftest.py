@@ -34,7 +34,8 @@ class Done:
 
 @pytest.fixture
 def vdla(monkeypatch, capsys):
-    """Runs ``vdla ARGS``."""
+    """Runs ``vdla ARGS``, as where no terminal says how wide it is: pytest-xdist sets COLUMNS."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*args) -> Done:
         from vdla.commands.cli import main

@@ -1,5 +1,5 @@
-"""Parts that all pictures share: colours, an empty figure, foreign names, a file that is the same for the
-same figure."""
+"""Parts that all pictures share: colours, an empty figure, foreign names, a file that is the same
+for the same figure."""
 
 from __future__ import annotations
 
