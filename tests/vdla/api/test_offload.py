@@ -86,8 +86,9 @@ def test_the_command_prints_layers_and_writes_a_picture(vdla, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"wrote {picture}" in done.err
     assert done.out.splitlines()[-1] == "speedup: 3.3×"
-    heading = " ".join(done.out.split("layer")[0].split("┃"))
-    assert "with the accelerator (config" in heading
+    heading = done.out.partition("┡")[0]
+    assert "with the accelerator ┃" in heading
+    assert "(config paper) ┃" in heading
 
 
 @pytest.mark.parametrize(
