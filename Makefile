@@ -10,7 +10,7 @@ JOBS ?= 2
 # hundreds in the tests, compiles a thousand files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
+.PHONY: demo docs test test-long formal bitstream dist release records lint types imports chromium qemu yosys clean build/mypy
 
 # Two commands side by side; what the second one prints comes behind the first.
 demo: .venv/ready
@@ -51,6 +51,10 @@ formal: .venv/ready
 # The sdist and the wheel, in dist/; `twine upload dist/*` publishes them.
 dist: .venv/ready
 	$(BIN)/python -m build --no-isolation --outdir dist .
+
+# One version everywhere, and a wheel that works with the oldest and the newest dependencies.
+release: .venv/ready
+	$(BIN)/python tools/release.py
 
 # The tuned schedules that ship with the package; goes on from build/records.jsonl.
 records: .venv/ready

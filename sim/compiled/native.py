@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from vdla import isa
 from vdla.sim.compiled import shipped
 from vdla.support.builds import build_once
+from vdla.support.errors import UserError
 from vdla.support.files import cache_folder, digest, is_sealed, seal, write_bytes
+from vdla.support.install import pip_install
 
 made: list[tuple[str, str, bytes]] = []  # loop, kinds, compressed text: by numba, in this process
 HELPERS: dict[Callable[..., Any], bool] = {}  # what loops call, and whether it is inlined
@@ -99,7 +101,7 @@ def own_file(loop: Source) -> Path | None:
 
 def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
     """LLVM's text, compressed, that numba makes of the sources, or made of them before."""
-    key = repr((loop.name, kinds, sources_of(loop), metadata.version("numba"), _processor()))
+    key = repr((loop.name, kinds, sources_of(loop), _numba(loop), _processor()))
     path = _folder() / f"{loop.name}-{_short(key)}.ll.xz"
 
     def make() -> bytes:
@@ -115,6 +117,21 @@ def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
         path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.parent / "lock"
     return build_once("machine code", f"the {loop.title}", lock, partial(_read, path), make)
+
+
+def _numba(loop: Source) -> str:
+    """The version of numba.
+
+    Raises:
+        UserError: it isn't installed.
+    """
+    try:
+        return metadata.version("numba")
+    except metadata.PackageNotFoundError:
+        raise UserError(
+            f"{loop.title}: expected the package numba, which compiles the simulator's sources "
+            f"where they aren't those that vdla ships, found none; {pip_install('sim')}"
+        ) from None
 
 
 def compiled_text(text: str, processor: str, features: str) -> bytes:

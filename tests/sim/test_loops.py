@@ -10,7 +10,9 @@ import platform
 import re
 import subprocess
 import sys
+from importlib import metadata
 from itertools import product
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from vdla.sim.checker import check
 from vdla.sim.compiled import LOOPS, arguments, native, shipped
 from vdla.sim.machine import simulate, warm_up
 from vdla.sim.timing.state import Request
+from vdla.support.errors import UserError
 
 USE = """
 import sys
@@ -79,6 +82,17 @@ def test_a_cache_is_not_needed(tmp_path):
 def test_without_numba_loops_run_as_python():
     """As whoever looks for a fault in them, or measures what tests notice, has them run."""
     assert run(USE, NUMBA_DISABLE_JIT="1")[0] == "False\n"
+
+
+def test_without_the_package_numba_an_edited_source_is_an_error(monkeypatch):
+    """One line, with what to install; loops that ship need no numba."""
+    missing = metadata.PackageNotFoundError("numba")
+    monkeypatch.setattr(metadata, "version", Mock(side_effect=missing))
+    monkeypatch.setattr(native.shipped, "entry_of", lambda *_: None)
+    with pytest.raises(UserError, match="expected the package numba, which compiles") as error:
+        native.code_of(LOOPS[0], "kinds", ())
+    assert str(error.value).startswith(f"{LOOPS[0].title}: ")
+    assert "pip install" in str(error.value)
 
 
 def test_what_ships_is_made_of_these_sources():

