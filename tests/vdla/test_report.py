@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from dataclasses import replace
 
 import pytest
@@ -36,6 +38,10 @@ def visit(open_page, sweep, tmp_path):
         return open_page(path, **options)
 
     return open_text
+
+
+def unpacked(text):
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 # The file ---------------------------------------------------------------------------------------
@@ -86,13 +92,11 @@ def test_the_command_writes_the_page(vdla, tmp_path):
                 "--trace-layer", "fc", "--json")  # fmt: skip
     assert done.code == 0
     assert f"wrote {page}" in done.err
-    blocks = dict(
-        re.findall(r'<script type="application/json" id="(.*?)">(.*?)</script>', page.read_text())
-    )
+    blocks = dict(re.findall(r'<script type="[a-z/]*" id="(.*?)">(.*?)</script>', page.read_text()))
     assert json.loads(blocks["data"])["comparison"] == done.json
     assert json.loads(blocks["data"])["sweep"] is None
     (trace,) = out.glob("*.trace.json")
-    assert json.loads(blocks["trace-2"]) == json.loads(trace.read_text())
+    assert unpacked(blocks["trace-2-2"]) == json.loads(trace.read_text())
 
 
 def test_a_page_that_cant_be_written_is_known_at_once(vdla, tmp_path):
@@ -242,9 +246,15 @@ def hover_first(page, row: int) -> str:
     raise AssertionError("expected an instruction in the row, found none")
 
 
+def wait_for(page, layer, threads) -> None:
+    """Until a timeline is unpacked and shown."""
+    page.wait_for_selector(f"#timeline-canvas[data-shown='trace-{layer}-{threads}']")
+
+
 @pytest.fixture
-def timeline(visit):
+def timeline(visit, sweep):
     page = visit()
+    wait_for(page, 0, max(THREADS, key=lambda v: -sweep.base.cycles(v)))
     page.locator("#timeline-canvas").scroll_into_view_if_needed()
     settle(page)
     return page
@@ -327,7 +337,41 @@ def test_arrows_and_threads_can_be_chosen(timeline, sweep):
     assert canvas.screenshot() != with_arrows
     for v in THREADS:
         timeline.check(f"#timeline-threads input[value='{v}']", force=True)
+        wait_for(timeline, 0, v)
         assert view(timeline)[2] == sweep.base.layers[0].measured[v].cycles
+
+
+def test_every_layer_that_fits_has_its_timeline(timeline, sweep):
+    names = timeline.locator("#timeline-layer option").all_text_contents()
+    assert names == [layer.name for layer in sweep.base.layers]
+    assert timeline.inner_text("#timeline-left") == ""
+    for place, layer in enumerate(sweep.base.layers):
+        timeline.select_option("#timeline-layer", label=layer.name)
+        v = timeline.locator("#timeline-threads input:checked").get_attribute("value")
+        wait_for(timeline, place, v)
+        assert timeline.inner_text("#timeline-name") == layer.name
+        assert view(timeline)[2] == layer.measured[int(v)].cycles
+
+
+def test_layers_beyond_the_limit_are_left_out(visit, sweep, monkeypatch):
+    monkeypatch.setattr("vdla.analysis.report.page.TRACE_BYTES", 0)
+    page = visit(report_page("digits", sweep.base, sweep.base.layers[1]))
+    wait_for(page, 1, max(THREADS, key=lambda v: -sweep.base.cycles(v)))
+    assert page.locator("#timeline-layer").is_hidden()
+    assert page.inner_text("#timeline-left").startswith("2 layers more")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["resnet18-convs", "resnet18"])
+def test_the_page_of_a_large_network_is_small(once, convolutions, visit, name):
+    found = convolutions
+    if name == "resnet18":
+        found = once("compare-resnet18", lambda: api.compare("resnet18"))
+    text = report_page(name, found, found.layers[0])
+    assert len(text.encode()) < 3_000_000
+    page = visit(text)
+    wait_for(page, 0, 2)
+    assert page.locator("#timeline-layer option").count() == len(found.layers)
 
 
 def test_the_download_is_the_commands_trace(timeline, sweep, tmp_path):

@@ -42,8 +42,8 @@ function timelineControls(whole, remark) {
   byId("timeline-in").addEventListener("click", () => timeline.zoom(0.6));
   byId("timeline-out").addEventListener("click", () => timeline.zoom(1 / 0.6));
   byId("timeline-fit").addEventListener("click", () => timeline.fit());
-  return (tracks) => {
-    timeline.show(tracks);
+  return (tracks, anew = false) => {
+    timeline.show(tracks, anew);
     const used = new Set(tracks.instructions.map((each) => each.kind));
     const idle = new Set(tracks.instructions.map((each) => each.stall));
     legend(byId("timeline-legend"), [

@@ -170,19 +170,30 @@ function sweepSection() {
 // Timeline ---------------------------------------------------------------------------------------
 
 function timelineSection() {
+  const shown = { layer: layers.findIndex((layer) => layer.name === report.traced), v: best };
+  const known = {}, timeline = timelineControls("layer", () => `, ${threadsText(shown.v)}`);
+  const id = () => `trace-${shown.layer}-${shown.v}`;
+  const draw = async (anew) => {
+    const wanted = id();
+    known[wanted] ??= new Tracks(await unpacked(wanted));
+    if (wanted !== id()) return; // another one was chosen meanwhile
+    byId("timeline-name").textContent = layers[shown.layer].name;
+    timeline(known[wanted], anew);
+    byId("timeline-canvas").dataset.shown = wanted;
+  };
+  const select = byId("timeline-layer");
+  select.append(...report.traces.map((place) => element("option", { value: place }, layers[place].name)));
+  select.value = shown.layer;
+  select.parentElement.hidden = report.traces.length < 2;
+  select.addEventListener("change", () => { shown.layer = Number(select.value); draw(true); });
   byId("timeline-name").textContent = report.traced;
-  const texts = Object.fromEntries(report.threads.map((v) => [v, byId(`trace-${v}`).textContent]));
-  const tracks = {};
-  let shown = best;
-  const show = timelineControls("layer", () => `, ${threadsText(shown)}`);
-  choices(byId("timeline-threads"), threadOptions, best, (v) => {
-    shown = v;
-    tracks[v] ??= new Tracks(JSON.parse(texts[v]));
-    show(tracks[v]);
+  const left = layers.length - report.traces.length;
+  byId("timeline-left").textContent = left ? `${plural(left, "layer")} more didn’t fit into this file: vdla compare --trace-layer chooses one.` : "";
+  choices(byId("timeline-threads"), threadOptions, best, (v) => { shown.v = v; draw(false); });
+  byId("timeline-save").addEventListener("click", async () => {
+    const file = layers[shown.layer].name.replaceAll("/", "_");
+    save(`${report.model}-${report.machine.name}-${file}-${shown.v}.trace.json`, JSON.stringify(await unpacked(id())));
   });
-  const file = report.traced.replaceAll("/", "_");
-  byId("timeline-save").addEventListener("click", () =>
-    save(`${report.model}-${report.machine.name}-${file}-${shown}.trace.json`, JSON.stringify(JSON.parse(texts[shown]))));
 }
 
 // Placement --------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """A comparison as one HTML file: data as JSON, styles and scripts inline, no request to anywhere.
 
 The page is drawn by the scripts beside this file from two kinds of data: the comparison (``data``),
-and one timeline per number of virtual threads (``trace-N``), each the very object that
-``write_trace`` writes. Names come from models, so all data is escaped here, and the scripts set
-text, never markup.
+and timelines (``trace-LAYER-THREADS``), each the very object that ``write_trace`` writes. They are
+compressed to a fourteenth and unpacked when they are looked at: of most networks, all layers' fit.
+Names come from models, so all data is escaped here, and the scripts set text, never markup.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import zlib
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
@@ -25,8 +27,13 @@ from vdla.compiler.schedule_words import schedule_words
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 
+TRACE_BYTES = (
+    2_600_000  # of all compressed timelines in a page; the traced layer's are always in it
+)
+BYTES_PER_INSTRUCTION = 30  # of a compressed timeline, about
 TIMELINE_SCRIPTS = (
     "dom.js",
+    "unpack.js",
     "charts.js",
     "tracks.js",
     "drawing.js",
@@ -47,19 +54,25 @@ def report_page(
     Args:
         model: how the page names the model.
         comparison: at least one layer, measured.
-        traced: the layer of ``comparison`` whose timelines the page holds.
+        traced: the layer of ``comparison`` whose timelines the page shows first; those of other
+            layers are in it as far as they fit.
         sweep: adds the curve over memory latency.
         same: adds each layer's one schedule with its means of hiding apart.
     """
-    traces = {f"trace-{v}": _trace(traced, v) for v in comparison.vthreads}
-    blocks = {"data": _data(model, comparison, traced, sweep, same), **traces}
+    traces = _traces(comparison, comparison.layers.index(traced))
+    data = _data(model, comparison, traced, sweep, same) | {"traces": list(traces)}
+    timelines = [
+        embed_packed(f"trace-{place}-{v}", text)
+        for place, texts in traces.items()
+        for v, text in texts.items()
+    ]
     return fill(
         asset("page.html"),
         {
             "title": html.escape(f"{model} on {comparison.config.name}: latency hiding"),
             "style": asset("page.css"),
             "timeline": timeline_section("layer", "vdla compare"),
-            "data": "\n".join(embed(name, value) for name, value in blocks.items()),
+            "data": "\n".join([embed("data", data), *timelines]),
             "script": "\n".join(
                 map(asset, (*TIMELINE_SCRIPTS, "labels.js", "roofline.js", "page.js"))
             ),
@@ -75,6 +88,17 @@ def embed(name: str, value: object) -> str:
     return f'<script type="application/json" id="{html.escape(name)}">{text}</script>'
 
 
+def packed(value: object) -> str:
+    """A value as JSON, compressed, as text: what the page's ``unpack.js`` reads."""
+    text = json.dumps(value, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def embed_packed(name: str, text: str) -> str:
+    """A script element that holds what ``packed`` made."""
+    return f'<script type="text/plain" id="{html.escape(name)}">{text}</script>'
+
+
 def timeline_section(whole: str, command: str) -> str:
     """The markup of a timeline of a ``whole``, a layer or a run, that ``command`` writes, too."""
     return fill(asset("timeline.html"), {"whole": whole, "command": command})
@@ -88,6 +112,24 @@ def fill(template: str, parts: Mapping[str, str]) -> str:
 def asset(name: str) -> str:
     """The text of a file beside this one."""
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _traces(comparison: Comparison, first: int) -> dict[int, dict[int, str]]:
+    """Compressed timelines by a layer's place and the number of virtual threads: the first layer's,
+    then others' in their order as long as there is room."""
+    layers, left = comparison.layers, TRACE_BYTES
+    traces = dict[int, dict[int, str]]()
+    for place in sorted(range(len(layers)), key=lambda place: place != first):
+        runs = [measured.run for measured in layers[place].measured.values()]
+        size = BYTES_PER_INSTRUCTION * sum(len(run.instructions) for run in runs)
+        if place != first and size > left:
+            continue
+        texts = {v: packed(_trace(layers[place], v)) for v in comparison.vthreads}
+        size = sum(map(len, texts.values()))
+        if place == first or size <= left:
+            traces[place] = texts
+            left -= size
+    return dict(sorted(traces.items()))
 
 
 def _trace(layer: Layer, vthreads: int) -> dict[str, object]:

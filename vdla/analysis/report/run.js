@@ -1,7 +1,7 @@
 // The page of one run: its layers, and its timeline.
 
 const report = readJson("data");
-const trace = readJson("trace");
+const trace = await unpacked("trace");
 const tracks = new Tracks(trace);
 
 function headerSection() {
@@ -24,7 +24,7 @@ function layersSection() {
 
 function timelineSection() {
   byId("timeline-name").textContent = report.title;
-  byId("timeline-threads").hidden = true;
+  byId("timeline-threads").hidden = byId("timeline-layer").parentElement.hidden = true;
   timelineControls("run", () => "")(tracks).fit();
   byId("timeline-save").addEventListener("click", () =>
     save(`${report.title.replaceAll(/\W+/g, "-")}-${report.machine.name}.trace.json`, JSON.stringify(trace)));

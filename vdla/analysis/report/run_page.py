@@ -10,8 +10,10 @@ from vdla.analysis.report.page import (
     TIMELINE_SCRIPTS,
     asset,
     embed,
+    embed_packed,
     fill,
     machine_facts,
+    packed,
     timeline_section,
 )
 from vdla.sim.machine import Run
@@ -36,14 +38,14 @@ def run_page(
         "version": version("vdla"),
         "machine": machine_facts(run.config),
     }
-    blocks = {"data": data, "trace": trace_events(run, layers, stages)}
+    trace = embed_packed("trace", packed(trace_events(run, layers, stages)))
     return fill(
         asset("run.html"),
         {
             "title": html.escape(f"{title} on {run.config.name}: timeline"),
             "style": asset("page.css"),
             "timeline": timeline_section("run", "vdla run --trace"),
-            "data": "\n".join(embed(name, value) for name, value in blocks.items()),
+            "data": f"{embed('data', data)}\n{trace}",
             "script": "\n".join(map(asset, (*TIMELINE_SCRIPTS, "run.js"))),
         },
     )

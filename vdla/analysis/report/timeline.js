@@ -18,9 +18,9 @@ class Timeline extends Drawing {
     }
   }
 
-  // Another trace; the view stays where it was, so that two can be compared.
-  show(tracks) {
-    const first = !this.tracks;
+  // Another trace; the view stays where it was, so that two can be compared, unless it is `anew`.
+  show(tracks, anew = false) {
+    const first = anew || !this.tracks;
     this.tracks = tracks;
     this.chosen = this.under = null;
     this.place();
