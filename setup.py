@@ -43,5 +43,6 @@ setup(
             "py.typed",
         ],
         "vdla.analysis.report": ["*.html", "*.css", "*.js"],
+        "vdla.commands.schemas": ["*.json"],
     },
 )

@@ -1,4 +1,5 @@
-"""Shared by all tests: the command, run in this process; every program's text parses back."""
+"""Shared by all tests: the command, run in this process; every program's text parses back, and
+every object that a command prints fits its schema."""
 
 from __future__ import annotations
 
@@ -142,4 +143,13 @@ def every_program_reads_back():
     from readback import every_program_reads_back
 
     with every_program_reads_back():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_object_fits():
+    """Whatever commands the tests run in this process, their JSON fits the schemas."""
+    from schemas import every_object_fits
+
+    with every_object_fits():
         yield

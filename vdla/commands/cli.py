@@ -318,6 +318,14 @@ def completion(
 
 
 @command(app)
+def schema(name: Annotated[str | None, Argument("[NAME]")] = None) -> None:
+    """Print the JSON Schema of what a command prints with --json, or list the schemas."""
+    from vdla.commands import schema
+
+    schema.show(name)
+
+
+@command(app)
 def lockstep(options: Lockstep, json: Json = False) -> None:
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs.
 

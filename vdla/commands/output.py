@@ -70,8 +70,13 @@ def _width() -> int | None:
 
 
 def print_json(value: object) -> None:
-    """One object on stdout."""
-    print(jsonlib.dumps(value))
+    """One object on stdout, as the command's schema describes it: ``schema.py``."""
+    print(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """An object's JSON; the tests check each one here."""
+    return jsonlib.dumps(value)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -42,7 +42,7 @@ COMMANDS = {  # the commands by what they are for
     "Search": ("tune", "evaluate", "explore"),
     "Boards and hardware": ("synth", "hw", "isa"),
     "Many machines": ("farm", "worker"),
-    "Look up": ("models", "configs", "doctor", "completion"),
+    "Look up": ("models", "configs", "doctor", "schema", "completion"),
 }
 
 
