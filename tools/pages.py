@@ -6,6 +6,7 @@ With ``--check`` nothing is written, and the exit code is 1 where a page isn't c
 
     docs/decisions/index.md      number, title, date and status of each decision
     docs/reference/configs.md    each key of a config: its meaning, its range, its default
+    docs/reference/json.md       each property of what commands print with --json
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import Any
+
+from schema_tables import schemas_page
 
 from vdla.isa.config import CONFIG_DIR, Config
 from vdla.isa.memory import Banks, Memory
@@ -112,6 +115,7 @@ def _key_row(scope: str, each: Field[Any]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "docs/decisions/index.md": decisions_page,
     "docs/reference/configs.md": configs_page,
+    "docs/reference/json.md": schemas_page,
 }
 
 
