@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from schemas import check
 
 pytest.importorskip("distributed")
 
@@ -112,7 +113,9 @@ def joined(vdla, address, folder):
 
 def test_without_encryption_one_must_insist_on_both_sides(vdla, started):
     process = started(VDLA, "farm", "up", "--port", 0, "--without-encryption", "--json")
-    printed = json.loads(process.stdout.readline())
+    text = process.stdout.readline()
+    check("farm-up", text)
+    printed = json.loads(text)
     where = printed["address"]
     assert where.startswith("tcp://127.0.0.1:")
     assert printed["folder"] is None

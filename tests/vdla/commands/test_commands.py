@@ -339,28 +339,44 @@ def test_set_changes_the_machine_and_the_memory(vdla, tmp_path):
     assert cycles("acc_bytes=1024") != cycles()
 
 
-def test_quantize_writes_a_model_that_runs(vdla, tmp_path):
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
+def float_model(path, batch):
+    """Writes a convolution of floats."""
     weight = np.random.default_rng(0).standard_normal((16, 16, 3, 3)).astype(np.float32)
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
         "float",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 8, 8])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 16, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 16, 8, 8])],
         [numpy_helper.from_array(weight, "w")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 10  # what the installed onnxruntime reads
+    onnx.save(model, str(path))
+
+
+def test_quantize_writes_a_model_that_runs(vdla, tmp_path):
     source, target = tmp_path / "f.onnx", tmp_path / "q.onnx"
-    onnx.save(model, str(source))
+    float_model(source, 1)
     assert vdla("quantize", source, "-o", target).code == 0
     found = vdla("run", target, "-c", "tiny", "--json").json
     assert "vdla" in {p["device"] for p in found["placement"]}
     refused = vdla("compare", source, "--out", tmp_path)
     assert refused.code == 2
     assert "vdla quantize" in refused.err
+
+
+@pytest.mark.parametrize("later", [
+    ("compare", "-c", "tiny"), ("compare", "-c", "tiny", "-c", "narrow"), ("run", "-c", "tiny"),
+    ("compile", "-o", "q.vdla"), ("evaluate", "--level", "model"),
+    ("offload", "--board", "pynq-z2"),
+])  # fmt: skip
+def test_sizes_given_to_quantize_are_given_for_good(vdla, tmp_path, monkeypatch, later):
+    monkeypatch.chdir(tmp_path)
+    float_model("f.onnx", "batch")
+    assert vdla("quantize", "f.onnx", "-o", "q.onnx", "--shape", "batch=1").code == 0
+    command, *options = later
+    done = vdla(command, "q.onnx", *options)
+    assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("name", config_names())
