@@ -95,7 +95,7 @@ def lowest() -> Iterator[str]:
 
 
 def run(command: Sequence[str | Path], folder: Path) -> str:
-    """What a command prints.
+    """Output of a command.
 
     Raises:
         ReleaseError: it fails; with its last lines.
