@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,13 +18,11 @@ FOLDER = ROOT / "docs" / "recipes"
 RECIPES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.md"))}
 TUTORIAL = (ROOT / "docs" / "microarchitecture.md").read_text()
 SLOW = ("board", "engine", "instruction")
-FOLLOWED = ("operator",)  # what they add is in the tree
 
 
 def to_follow(*quick: str):
-    """A parameter for the recipes that add something; the tests of all but ``quick`` are long."""
-    others = [name for name in RECIPES if name not in FOLLOWED]
-    marked = [pytest.param(n, marks=() if n in quick else pytest.mark.long) for n in others]
+    """A parameter for all recipes; the tests of all but ``quick`` are long."""
+    marked = [pytest.param(n, marks=() if n in quick else pytest.mark.long) for n in RECIPES]
     return pytest.mark.parametrize("recipe", marked)
 
 
@@ -39,9 +41,18 @@ def test_contributing_lists_all_of_them_and_is_short():
     assert len(text.splitlines()) <= 120
 
 
+def sources_for(recipe: str, folder: Path) -> Path:
+    """A copy of the sources without what a recipe has its reader take out first."""
+    sources = copy_sources(folder)
+    for line in re.findall(r"^git rm -q (.+)$", RECIPES[recipe], re.MULTILINE):
+        for name in line.split():
+            (sources / name).unlink()
+    return sources
+
+
 def followed(recipe: str, folder: Path) -> Path:
     """A copy of the sources, changed as a recipe says."""
-    sources = copy_sources(folder)
+    sources = sources_for(recipe, folder)
     done = apply(sources, diffs_of(recipe))
     assert done.returncode == 0, done.stderr
     return sources
@@ -50,10 +61,7 @@ def followed(recipe: str, folder: Path) -> Path:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_diff_applies(recipe, tmp_path):
     """Each by itself, behind those before it."""
-    diffs, options = diffs_of(recipe), ()
-    if recipe in FOLLOWED:
-        diffs, options = diffs[::-1], ("--reverse",)
-    done = apply(copy_sources(tmp_path), diffs, *options)
+    done = apply(sources_for(recipe, tmp_path), diffs_of(recipe))
     assert done.returncode == 0, f"{FOLDER}/{recipe}.md: make its diff again\n{done.stderr!r}"
 
 
@@ -89,6 +97,20 @@ def test_its_types_are_right(recipe, tmp_path):
     sources = followed(recipe, tmp_path)
     done = command(sources, "mypy", "--config-file", str(sources / "pyproject.toml"), "-p", "vdla")
     assert done.returncode == 0, done.stdout
+
+
+def test_what_an_operator_takes_out_comes_back_as_it_was(tmp_path):
+    """Without it networks compile; the diff has the very files of the tree."""
+    sources = sources_for("operator", tmp_path)
+    script = "import vdla; print(vdla.compile('digits', 'tiny').accelerated)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=sources / "import", capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(sources / "import")},
+    )  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
+    assert apply(sources, diffs_of("operator")).returncode == 0
+    for name in changed(sources, diffs(RECIPES["operator"])):
+        assert (sources / name).read_text() == (ROOT / name).read_text()
 
 
 def test_an_engine_is_in_the_manual_and_no_config_without_it_changes(tmp_path):

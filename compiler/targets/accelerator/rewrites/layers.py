@@ -9,13 +9,19 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
-from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.targets.accelerator.rewrites.form import Order
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
-BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
+# A maximum is a minimum of another choice.
+BY_ELEMENT = (
+    ops.QAdd,
+    ops.QClip,
+    ops.QTable,
+    QMinimum,
+    QMultiply,
+)
 PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
 
 
