@@ -26,7 +26,10 @@ def find_module(name: str) -> ModuleType:
         BoardError: there is none of that name, or a package that its file needs is missing.
     """
     if name not in MODULES:
-        raise BoardError(f"board: expected one of {', '.join(MODULES)}, found {name}")
+        known = ", ".join(MODULES)
+        raise BoardError(
+            f"board: expected one of {known}, found {name}; docs/my-board.md says what another takes"
+        )
     with packages(f"board {name}"):
         return importlib.import_module(f"vdla.boards.{MODULES[name]}")
 

@@ -59,7 +59,7 @@ def test_the_command_runs_random_programs(vdla):
     (("--board", "pynq-z1"), "board pynq-z1: expected a board whose design has the memory's "
      "controller, found one that reaches memory through its processor"),
     (("--board", "nowhere"), "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, "
-     "ultra96-v2, found nowhere"),
+     "ultra96-v2, found nowhere; docs/my-board.md says what another takes"),
     (("--board", "ulx3s", "--memories", "2"), "--memories: expected no --board, found both"),
 ])  # fmt: skip
 def test_what_it_cannot_run(vdla, options, message):
