@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -58,20 +59,62 @@ def test_every_design_is_a_dot_and_the_front_is_ringed(page, found):
 
 
 def test_a_click_chooses_a_design(page, found):
-    point = found.front[-1]
-    name = f"{found.space.name}-{len(found.front)}"
+    point = found.front[0]
+    name = f"{found.space.name}-1"
     page.locator(f'{POINTS}[data-name="{name}"]').click()
     each = found.evaluations[point]
     assert page.inner_text("#chosen-name") == name
     rows = {row[0]: row[1:] for row in cells(page, "chosen")}
     change = each.total / found.baseline.total - 1
     sign = "+" if change >= 0 else "−"
-    assert rows["cycles"] == [
+    assert rows["cycles of digits"] == [
         f"{each.total:,.0f}", f"{found.baseline.total:,.0f}", f"{sign}{abs(100 * change):.1f} %",
     ]  # fmt: skip
-    assert rows["acc bytes"][0] == f"{each.config.acc_bytes:,}"
+    baseline = found.baseline.config
+    assert rows["acc bytes"][:2] == [f"{each.config.acc_bytes:,}", f"{baseline.acc_bytes:,}"]
+    assert page.inner_text("#chosen-verdict").endswith(".")
     layers = page.inner_text("#chosen-layers")
     assert all(f"{count:,}" in layers for count in each.layers["digits"].values())
+
+
+def test_titles_are_words(page, found):
+    assert page.inner_text("#headline") == "Designs for digits"
+    assert page.inner_text(".kicker") == (
+        "Space mine: config tiny with 2 parameters varied, 6 combinations"
+    )
+    options = page.locator("#front-x option").all_inner_texts()
+    assert options == [
+        "cycles of digits", "bytes of buffers", "LUTs (estimated)", "flip-flops (estimated)",
+        "DSPs", "block RAMs", "multipliers",
+    ]  # fmt: skip
+    assert page.inner_text("#area").startswith("LUTs and flip-flops are estimates")
+    assert "outside" not in page.inner_text("#front-legend")
+
+
+def test_what_equals_the_baseline_is_not_better(page, found):
+    """The baseline is a point of the space: chosen, it is equal in all."""
+    same = next(
+        place
+        for place, point in enumerate(found.front, start=1)
+        if found.evaluations[point].total == found.baseline.total
+        and found.evaluations[point].config.acc_bytes == found.baseline.config.acc_bytes
+    )
+    page.locator(f'{POINTS}[data-name="mine-{same}"]').click()
+    rows = {row[0]: row[1:] for row in cells(page, "chosen")}
+    assert {row[2] for row in rows.values()} == {"equal"}
+    assert page.inner_text("#chosen-verdict") == "Equal in cycles of digits and bytes of buffers."
+
+
+def test_a_baseline_that_beats_the_front_is_said_to(open_page, tmp_path, found):
+    better = replace(found.baseline, total=1.0, config=load_config("paper"))
+    path = tmp_path / "designs.html"
+    how = replace(found, baseline=better, objectives=("cycles",))
+    path.write_text(designs_page(["digits"], how), "utf-8")
+    page = open_page(path, POINTS)
+    lead = page.inner_text("#lead")
+    assert "The baseline paper, which lies outside the space, beats 1 of these." in lead
+    assert "outside the space" in page.inner_text("#front-legend")
+    assert "worse in cycles" in page.inner_text("#chosen-verdict").lower()
 
 
 def test_a_dot_tells_its_config_and_layers(page, found):
@@ -104,7 +147,7 @@ def test_any_two_objectives_can_be_drawn(page):
     page.select_option("#front-x", "buffer_bytes")
     page.select_option("#front-y", "multipliers")
     label = page.get_attribute("#front-chart svg", "aria-label")
-    assert label.startswith("multipliers over buffer bytes")
+    assert label.startswith("multipliers over bytes of buffers")
 
 
 def test_sensitivity_is_a_factor_of_each_objective(page, found):

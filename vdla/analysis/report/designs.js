@@ -4,9 +4,15 @@ const report = readJson("data");
 const { designs, baseline, metrics, parameters } = report;
 let chosen = designs[0];
 
-const title = (name) => (name === "energy" ? `energy in µJ by ${report.energy}` : name.replaceAll("_", " "));
+const estimated = designs.some((design) => design.mapped) ? "estimated, of the front by yosys" : "estimated";
+const TITLES = {
+  cycles: `cycles of ${report.models.join(" and ")}`, luts: `LUTs (${estimated})`, ffs: `flip-flops (${estimated})`, dsps: "DSPs",
+  brams: "block RAMs", energy: `energy in µJ by ${report.energy}`, buffer_bytes: "bytes of buffers",
+};
+const title = (name) => TITLES[name] ?? name.replaceAll("_", " ");
+const both = (names) => names.map(title).join(" and ");
 const shown = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en-US"));
-const signed = (factor) => `${factor >= 1 ? "+" : "−"}${(100 * Math.abs(factor - 1)).toFixed(1)} %`;
+const signed = (factor) => factor === 1 ? "equal" : `${factor >= 1 ? "+" : "−"}${(100 * Math.abs(factor - 1)).toFixed(1)} %`;
 const settings = (design) =>
   parameters.map(({ name, values }, axis) => `${name} = ${shown(values[design.point[axis]])}`);
 
@@ -30,18 +36,47 @@ function ticks(values) {
 
 const colourOf = (share) => `color-mix(in oklab, var(--t4) ${Math.round(100 * share)}%, var(--t1))`;
 
+// Whether a design is as good as another in all objectives of the search, and better in one.
+function beats(one, other) {
+  const pairs = report.objectives.map((name) => [one.metrics[name], other.metrics[name]]);
+  return pairs.every(([a, b]) => a !== null && a <= b) && pairs.some(([a, b]) => a < b);
+}
+
+// A value and the baseline's: less is better, and the same is the same.
+function beside(value, other) {
+  const name = `baseline ${baseline.name}`;
+  if (!other) return `${name}: –`;
+  return value === other ? `as the ${name}` : `${signed(value / other)} beside the ${name}: ${shown(other)}`;
+}
+
+// How the chosen design stands to the baseline, in words.
+function verdict(design) {
+  const kinds = { better: [], equal: [], worse: [] };
+  for (const name of report.objectives) {
+    const [mine, other] = [design.metrics[name], baseline.metrics[name]];
+    if (mine !== null && other) kinds[mine < other ? "better" : mine === other ? "equal" : "worse"].push(title(name));
+  }
+  const said = [["Better than the baseline in", kinds.better], ["equal in", kinds.equal], ["worse in", kinds.worse]]
+    .filter(([, names]) => names.length).map(([words, names]) => `${words} ${names.join(" and ")}`).join("; ");
+  return said && `${said[0].toUpperCase()}${said.slice(1)}.`;
+}
+
 function headerSection() {
   const front = designs.filter((design) => design.front).length;
   const simulated = report.levels.find((each) => each.level === "exact").seen;
   byId("headline").textContent = report.title;
-  byId("lead").textContent = `${plural(simulated, "design")} simulated in ${count(report.seconds)} s; ` +
-    `${count(front)} of them no other one beats in ${report.objectives.map(title).join(", ")}.`;
+  const beaten = designs.filter((design) => design.front && beats(baseline, design)).length;
+  document.querySelector(".kicker").textContent = report.space;
+  byId("lead").textContent = `${plural(simulated, "design")} simulated in ${count(report.seconds)} s. ` +
+    `${count(front)} of them make the front: no other design beats them in ${both(report.objectives)}.` +
+    (beaten ? ` The baseline ${baseline.name}${baseline.inside ? "" : ", which lies outside the space,"} beats ${count(beaten)} of these.` : "");
+  byId("area").textContent = report.area;
   const best = report.objectives.map((name) => {
-    const values = designs.map((design) => design.metrics[name]);
-    return [`least ${title(name)}`, values.length ? shown(Math.min(...values)) : "–", `${baseline.name}: ${shown(baseline.metrics[name])}`];
+    const values = designs.map((design) => design.metrics[name]), least = Math.min(...values);
+    return [`least ${title(name)}`, values.length ? shown(least) : "–", values.length ? beside(least, baseline.metrics[name]) : ""];
   });
-  byId("figures").append(...best.map(([name, value, beside]) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, beside)))));
+  byId("figures").append(...best.map(([name, value, remark]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, remark)))));
   byId("origin").textContent = `vdla ${report.version}. The cycles are the simulator’s, which are the RTL’s. ` +
     "This file holds all its data and asks no server for anything.";
 }
@@ -88,7 +123,7 @@ function drawFront() {
   const marks = [];
   if (baseline.legal && baseline.metrics[across] !== null && baseline.metrics[up] !== null) {
     const [bx, by] = [x(baseline.metrics[across]), y(baseline.metrics[up])];
-    const diamond = shape("path", { d: `M${bx} ${by - 7}l7 7l-7 7l-7-7z`, fill: "var(--card)", stroke: "var(--ink)", "stroke-width": 1.8 });
+    const diamond = shape("path", { d: `M${bx} ${by - 11}l11 11l-11 11l-11-11z`, fill: "var(--card)", stroke: "var(--ink)", "stroke-width": 1.8 });
     marks.push({ node: diamond, lines: tipOf({ ...baseline, name: `baseline ${baseline.name}` }) });
     svg.append(diamond);
   }
@@ -110,7 +145,7 @@ function drawFront() {
   legend(byId("front-legend"), [
     [`least ${title(colour)}: ${short(Math.min(...ends))}`, colourOf(0)],
     [`most: ${short(Math.max(...ends))}`, colourOf(1)],
-    [`baseline ${baseline.name}`, "", "diamond"]]);
+    [`baseline ${baseline.name}${baseline.inside ? "" : ", outside the space"}`, "", "diamond"]]);
 }
 
 // The chosen design ------------------------------------------------------------------------------
@@ -120,6 +155,7 @@ function choose(design) {
   drawFront();
   drawParallel();
   byId("chosen-name").textContent = design.name;
+  byId("chosen-verdict").textContent = verdict(design);
   byId("chosen-command").textContent = design.command;
   byId("copied").textContent = "";
   const rows = metrics.map((name) => {
@@ -131,8 +167,9 @@ function choose(design) {
     rows.push(...models.map((model) => [`cycles of ${model}`, shown(design.models[model]), shown(baseline.models[model]),
       baseline.models[model] ? signed(design.models[model] / baseline.models[model]) : "–"]));
   }
-  rows.push(...parameters.map(({ name, values }, axis) => [title(name), shown(values[design.point[axis]]), "", ""]));
-  table(byId("chosen-table"), ["", design.name, baseline.name, "difference"], rows);
+  rows.push(...parameters.map(({ name, values }, axis) => [title(name), shown(values[design.point[axis]]), shown(baseline.parameters[name]),
+    values[design.point[axis]] === baseline.parameters[name] ? "equal" : ""]));
+  table(byId("chosen-table"), ["value", design.name, baseline.name, "difference"], rows);
   const layers = Object.entries(design.layers).flatMap(([model, own]) => Object.entries(own).map(([layer, n]) => {
     const other = baseline.layers[model]?.[layer];
     return [models.length > 1 ? `${model}: ${layer}` : layer, count(n), shown(other), other ? signed(n / other) : "–"];
@@ -172,7 +209,7 @@ function drawParallel() {
   const y = (share) => bottom - share * (bottom - 34);
   axes.forEach((axis, i) => svg.append(
     shape("line", { class: "axis", x1: at(i), x2: at(i), y1: y(0), y2: y(1) }),
-    shape("text", { class: "strong", x: at(i), y: bottom + 34, "text-anchor": "middle" }, title(axis.name)),
+    shape("text", { class: "strong", x: at(i), y: bottom + 34, "text-anchor": "middle" }, title(axis.name).split(/ [(]| by /)[0]),
     shape("text", { x: at(i), y: bottom + 17, "text-anchor": "middle" }, short(axis.low)),
     shape("text", { x: at(i), y: 24, "text-anchor": "middle" }, short(axis.high))));
   const rank = (design) => (design === chosen ? 2 : design.front ? 1 : 0);

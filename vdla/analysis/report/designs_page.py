@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from math import isfinite
+from pathlib import Path
 
 from vdla.analysis.report.page import asset, embed, fill
 from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, OBJECTIVES, Evaluation, number
 from vdla.explore.search import Exploration
 from vdla.explore.sensitivity import sensitivity
-from vdla.explore.space import Point
+from vdla.explore.space import Point, Space
+from vdla.isa.config import Config
 
 SCRIPTS = ("dom.js", "charts.js", "designs.js")
 
@@ -25,7 +27,7 @@ def designs_page(models: Sequence[str], result: Exploration) -> str:
         models: what the designs were evaluated for, as the command takes it.
         result: what the search came to; without a legal design there is a page without points.
     """
-    title = f"Designs of {result.space.name} for {', '.join(models)}"
+    title = f"Designs for {', '.join(Path(model).stem for model in models)}"
     return fill(
         asset("designs.html"),
         {
@@ -47,6 +49,9 @@ def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, o
     legal.sort(key=lambda point: (front.get(point, len(front) + 1), point))
     return {
         "title": title,
+        "space": _space(result.space),
+        "models": [Path(model).stem for model in models],
+        "area": _area(result),
         "version": version("vdla"),
         "energy": energy,
         "seconds": round(result.seconds),
@@ -57,13 +62,55 @@ def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, o
             for name, values in result.space.parameters.items()
         ],
         "designs": [_design(models, result, point, front.get(point, 0), chosen) for point in legal],
-        "baseline": _evaluation(result.baseline, chosen) | {"name": result.baseline.config.name},
+        "baseline": _evaluation(result.baseline, chosen) | _baseline(result),
         "levels": [
             {"level": each.name, "seen": each.seen, "pruned": dict(each.pruned)}
             for each in result.levels
         ],
         "sensitivity": sensitivity(result),
     }
+
+
+def _space(space: Space) -> str:
+    """A space in words: what varies, around which config."""
+    count = len(space.parameters)
+    return (
+        f"Space {space.name}: config {space.base.name} with {count} "
+        f"parameter{'s' if count > 1 else ''} varied, {space.size:,} combinations"
+    )
+
+
+def _area(result: Exploration) -> str:
+    """What areas are; empty where there are none."""
+    if result.baseline.area is None:
+        return ""
+    estimated = (
+        "LUTs and flip-flops are estimates of a model that was fitted to designs mapped by yosys; "
+        "DSPs and block RAMs are counted exactly."
+    )
+    if any(each.mapped for each in result.evaluations.values()):
+        return f"yosys counted the areas of the front (--map). Of all other designs, {estimated}"
+    return f"{estimated} With --map, yosys counts them for the front."
+
+
+def _baseline(result: Exploration) -> dict[str, object]:
+    """The baseline's name, its values of the space's parameters, and whether the space has it."""
+    config = result.baseline.config
+    memory = {f"memory.{name}": value for name, value in vars(config.memory).items()}
+    every = vars(config) | memory
+    values = {name: every.get(name) for name in result.space.parameters}
+    numbers = {name: value for name, value in values.items() if isinstance(value, int)}
+    point = result.space.point(numbers)
+    return {
+        "name": config.name,
+        "parameters": values,
+        "inside": point is not None and _is_same(result.space, point, config),
+    }
+
+
+def _is_same(space: Space, point: Point, config: Config) -> bool:
+    """Whether a point of a space is a config, whatever their names."""
+    return replace(space.base.override(space.settings(point)), name=config.name) == config
 
 
 def _design(
