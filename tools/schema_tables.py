@@ -57,7 +57,7 @@ def schemas_page() -> str:
     parts: dict[str, Part] = {}
     sections = []
     for name in names():
-        whole: Part = schema(name)  # type: ignore[assignment]
+        whole: Part = schema(name)
         parts |= whole.get(SHARED, {})
         head = f"## {name}\n\n`{whole['title']}`: {_small(whole['description'])}\n\n"
         if "oneOf" in whole:
@@ -96,8 +96,8 @@ def _properties(part: Part, place: str) -> Iterator[tuple[str, Part, bool]]:
     values = part.get("additionalProperties")
     if isinstance(values, Mapping):
         if "description" in values and "properties" not in values:
-            yield f"{place}*", values, True  # type: ignore[misc]
-        yield from _properties(values, f"{place}*.")  # type: ignore[arg-type]
+            yield f"{place}*", values, True
+        yield from _properties(values, f"{place}*.")
 
 
 def _reference(part: Part) -> str | None:
@@ -129,7 +129,7 @@ def _one_type(part: Part, kind: str) -> str:
         return f"list of {_several(part['items'])}"
     values = part.get("additionalProperties")
     if kind == "object" and isinstance(values, Mapping):
-        return f"object of {_several(values)}"  # type: ignore[arg-type]
+        return f"object of {_several(values)}"
     return kind
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import click
 import pytest
-from documented import ROOT, command_lines, pages, spans
+from documented import ROOT, command_lines, context_of, pages, spans
 
 from vdla.boards import MODULES
 from vdla.commands.cli import app
@@ -17,11 +17,6 @@ from vdla.explore.space import space_names
 from vdla.isa.config import config_names
 from vdla.options.spelling import UsageError, read
 
-VALUES = {  # words that stand for what a reader puts there
-    "A": "tiny", "B": "ulx3s", "P": "xc7z020", "HOST": "cortex-a9", "N": "4", "N,N": "1,2",
-    "CONFIG": "paper", "[CONFIG]": "paper", "NAME": "paper", "NET": "digits", "MODEL": "digits",
-    "MODEL…": "digits", "$SLURM_CPUS_PER_TASK": "4",
-}  # fmt: skip
 FILES = re.compile(r"\.(onnx|vdla|toml|py:\w+)$")
 MADE = ("zybo-z7-20",)  # boards that a recipe adds
 PENDING = ("--as", "--format", "tools/release.py")  # written of, and about to be added
@@ -46,24 +41,6 @@ def named(name: str, value: object):
         "given": MODELS, "space": space_names(), "baseline": config_names(),
     }  # fmt: skip
     return None if name == "given" and "=" in text else known.get(name)
-
-
-def context_of(words: tuple[str, ...]) -> click.Context:
-    """A command line, parsed and not run.
-
-    Raises:
-        ClickException, UsageError: it is wrong.
-    """
-    command, path = app, click.Context(app, info_name="vdla")
-    rest = [re.sub(r"(?<==)N$", "4", VALUES.get(word, word)) for word in words]
-    while isinstance(command, click.Group):
-        name = rest.pop(0) if rest else ""
-        if name not in command.commands:
-            raise UsageError(f"{command.name}: expected a command, found {name!r}")
-        if command is not app:
-            path = click.Context(command.commands[name], path, name)
-        command = command.commands[name]
-    return command.make_context(command.name, rest, path)
 
 
 def complete(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from vdla.commands.cli import app
+from vdla.options.spelling import UsageError
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -23,6 +26,13 @@ SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 SCRIPT = r"python (?:tools|benchmarks|training|tests/support|examples)/\S+\.py"
 BEGIN = re.compile(rf"(?<![\w./$'*-])(?:vdla (?=[a-z])|{SCRIPT})")
 END = (";", "&&", "||", "|", ">", ">>", "<", "&", ")")
+
+VALUES = {  # words that stand for what a reader puts there
+    "A": "tiny", "B": "pynq-z2", "P": "xc7z020", "HOST": "cortex-a9", "N": "4", "N,N": "1,2",
+    "CONFIG": "paper", "[CONFIG]": "paper", "NAME": "paper", "NET": "digits", "MODEL": "digits",
+    "MODEL…": "digits", "MODEL.onnx": "model.onnx", "KEY=VALUE…": "block_out=32",
+    "[KEY=VALUE…]": "block_out=32", "$SLURM_CPUS_PER_TASK": "4",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,3 +131,30 @@ def _without_comment(line: str) -> str:
 def _without(pattern: re.Pattern[str], text: str) -> str:
     """A text whose matches are empty lines."""
     return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def filled(words: Sequence[str]) -> list[str]:
+    """Words of a command line, with values where a page has words that stand for them."""
+    pairs = zip(("", *words), words, strict=False)
+    return [
+        "paper" if (option, word) == ("-c", "B") else re.sub("=N$", "=4", VALUES.get(word, word))
+        for option, word in pairs
+    ]
+
+
+def context_of(words: tuple[str, ...]) -> click.Context:
+    """A command line, parsed and not run.
+
+    Raises:
+        ClickException, UsageError: it is wrong.
+    """
+    command, path = app, click.Context(app, info_name="vdla")
+    rest = filled(words)
+    while isinstance(command, click.Group):
+        name = rest.pop(0) if rest else ""
+        if name not in command.commands:
+            raise UsageError(f"{command.name}: expected a command, found {name!r}")
+        if command is not app:
+            path = click.Context(command.commands[name], path, name)
+        command = command.commands[name]
+    return command.make_context(command.name, rest, path)
