@@ -28,7 +28,8 @@ def find_module(name: str) -> ModuleType:
     if name not in MODULES:
         known = ", ".join(MODULES)
         raise BoardError(
-            f"board: expected one of {known}, found {name}; docs/my-board.md says what another takes"
+            f"board: expected one of {known}, found {name}; "
+            "docs/my-board.md says what another takes"
         )
     with packages(f"board {name}"):
         return importlib.import_module(f"vdla.boards.{MODULES[name]}")

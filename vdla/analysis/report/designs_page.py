@@ -81,7 +81,7 @@ def _space(space: Space) -> str:
 
 
 def _area(result: Exploration) -> str:
-    """What areas are; empty where there are none."""
+    """Origin of the areas in words; empty where there are none."""
     if result.baseline.area is None:
         return ""
     estimated = (
