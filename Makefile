@@ -42,7 +42,7 @@ test-long: .venv/ready qemu
 
 # The site, in build/site: open build/site/index.html.
 docs: .venv/ready
-	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/site
+	$(BIN)/python -m sphinx -E -q -W --keep-going -b html -d build/doctrees docs build/site
 	@echo "open build/site/index.html"
 
 formal: .venv/ready
