@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vdla import api
 from vdla.analysis.figures import COLOURS
 from vdla.analysis.labels import Box, placed_labels
-from vdla.analysis.plots import utilization_plot
+from vdla.analysis.plots import save_plots, utilization_plot
 from vdla.analysis.report import report_page
 from vdla.analysis.report.page import asset
 from vdla.analysis.roofline_plot import MOST_LISTED, roofline_plot
@@ -76,6 +76,39 @@ def test_pictures_and_pages_have_the_same_colours():
     light = asset("page.css").split("@media")[0]
     assert tuple(re.findall(r"--t\d: (#\w+);", light)) == COLOURS
     assert set(re.findall(r"--(?:accent|focus|busy|gemm): (\S+);", light)) == {"var(--t1)"}
+
+
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_each_format_is_the_same_for_the_same_comparison(compared, tmp_path, kind):
+    found = compared("digits")
+    first, second = (
+        [path.read_bytes() for path in save_plots(found, tmp_path / name, "x", formats=[kind])]
+        for name in ("a", "b")
+    )
+    assert first == second
+    assert all(data.startswith(BEGINNINGS[kind]) for data in first)
+
+
+def test_the_command_writes_the_formats_that_are_asked_for(vdla, tmp_path):
+    done = vdla("compare", "digits", "-c", "tiny", "--out", tmp_path, "--format", "pdf,svg,pdf")
+    assert done.code == 0, done.err
+    names = {path.name for path in tmp_path.iterdir() if "trace" not in path.name}
+    assert names == {
+        f"digits-tiny-{name}.{kind}"
+        for name in ("utilization", "roofline")
+        for kind in ("pdf", "svg")
+    }
+
+
+def test_another_format_is_refused(vdla, tmp_path):
+    for command in (("compare", "digits"), ("offload", "digits", "--board", "pynq-z2")):
+        done = vdla(*command, "--out", tmp_path, "--format", "png,bmp")
+        message = "vdla: --format: expected png, svg or pdf, found bmp\n"
+        assert (done.code, done.err) == (2, message)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_long_names_are_numbers_and_a_list(compared):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = (
     "#98a2ac", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#d55e00", "#1c2126"
 )  # fmt: skip
+UNLIKE = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what differs between two runs
 LONGEST_LABEL = 48  # characters of a name
 
 
@@ -50,7 +51,7 @@ def save(figure: Any, path: Path) -> Path:
     from matplotlib import rc_context
 
     kind = path.suffix.removeprefix(".")
-    metadata = {"Software": None} if kind == "png" else {"Date": None}
+    metadata = {UNLIKE[kind]: None} if kind in UNLIKE else None
     with atomic_write(path) as beside, rc_context({"svg.hashsalt": path.stem}):
         figure.savefig(beside, format=kind, metadata=metadata)
     return path

@@ -26,9 +26,10 @@ def save_plots(
     stem: str,
     sweep: Sweep | None = None,
     same: SameSchedule | None = None,
+    formats: Sequence[str] = ("png",),
 ) -> list[Path]:
     """Writes ``STEM-utilization.png``, ``STEM-roofline.png`` and, of a sweep, ``STEM-latency.png``,
-    of one schedule ``STEM-same-schedule.png``.
+    of one schedule ``STEM-same-schedule.png``, in each of some formats: png, svg, pdf.
 
     Returns their paths.
     """
@@ -41,7 +42,11 @@ def save_plots(
         pictures["latency"] = latency_plot(sweep)
     if same:
         pictures["same-schedule"] = same_schedule_plot(same)
-    return [save(figure, folder / f"{stem}-{n}.png") for n, figure in pictures.items()]
+    return [
+        save(figure, folder / f"{stem}-{name}.{kind}")
+        for name, figure in pictures.items()
+        for kind in formats
+    ]
 
 
 def utilization_plot(comparison: Comparison) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from vdla.analysis.figures import COLOURS, new_axes, plain_label
 from vdla.analysis.labels import Box, line_end, placed_labels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import BboxBase
 
 DOT = 5.0  # points
 NEAR = 4.0  # points between dots that have one label
@@ -71,7 +73,7 @@ def _intensity(layer: Layer) -> float:
     return 2 * layer.macs / layer.dram_bytes
 
 
-def _set_ticks(axes: Any) -> None:
+def _set_ticks(axes: Axes) -> None:
     """Plain numbers on both axes, as many as a decade or a few of them need."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -85,7 +87,7 @@ def _set_ticks(axes: Any) -> None:
 
 def _name_layers(
     figure: Figure,
-    axes: Any,
+    axes: Axes,
     layers: Sequence[Layer],
     across: Sequence[float],
     attained: dict[int, list[float]],
@@ -102,8 +104,8 @@ def _name_layers(
     names = [", ".join(texts[i] for i in group) for group in groups]
     points = [lowest[group[0]] for group in groups]
     marks = [_around(dot) for places in dots.values() for dot in places]
-    line = axes.lines[0]
-    marks += [_around(at, 1) for at in _places(figure, axes, line.get_xdata(), line.get_ydata())]
+    roof = np.asarray(axes.lines[0].get_xydata(), float)
+    marks += [_around(at, 1) for at in _places(figure, axes, roof[:, 0], roof[:, 1])]
     bounds = _in_points(figure, axes.get_window_extent())
     labels = placed_labels(points, [_size(figure, name) for name in names], bounds, marks)
     for group, name, point, label in zip(groups, names, points, labels, strict=True):
@@ -178,7 +180,7 @@ def _texts(figure: Figure, layers: Sequence[Layer]) -> list[str]:
 
 
 def _places(
-    figure: Figure, axes: Any, across: Iterable[float], up: Iterable[float]
+    figure: Figure, axes: Axes, across: Iterable[float], up: Iterable[float]
 ) -> list[tuple[float, float]]:
     """Places of values, in points."""
     scale = POINTS_PER_INCH / figure.dpi
@@ -191,7 +193,7 @@ def _around(point: tuple[float, float], half: float = DOT / 2) -> Box:
     return Box(x - half, y - half, x + half, y + half)
 
 
-def _in_points(figure: Figure, box: Any) -> Box:
+def _in_points(figure: Figure, box: BboxBase) -> Box:
     scale = POINTS_PER_INCH / figure.dpi
     return Box(box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale)
 

@@ -25,6 +25,7 @@ from vdla.options import (
     ExploreOutput,
     Lockstep,
     Offload,
+    OffloadOutput,
     Quantize,
     Run,
     RunFiles,
@@ -90,20 +91,16 @@ def compare(model: Model, options: Compare, output: CompareOutput, json: Json = 
 
 
 @command(app)
-def offload(
-    model: Model,
-    options: Offload,
-    out: Annotated[Path, Option(help="Folder for the picture.")] = Path("out"),
-    json: Json = False,
-) -> None:
+def offload(model: Model, options: Offload, output: OffloadOutput, json: Json = False) -> None:
     """A board's processor alone, and with the accelerator: milliseconds per layer, a picture.
 
     Examples:
         vdla offload resnet18 --board pynq-z2 --out out
+        vdla offload digits --board ultra96-v2 --format svg,pdf
     """
     from vdla.commands import offload
 
-    offload.offload(model, options, out, json)
+    offload.offload(model, options, output, json)
 
 
 @command(app, "compile")

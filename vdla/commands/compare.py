@@ -51,7 +51,7 @@ def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> 
     name = Path(model).stem
     stem = f"{name}-{result.config.name}"
     one = _one_schedule(model, options) if output.same_schedule else None
-    files = save_plots(result, output.out, stem, sweep, one)
+    files = save_plots(result, output.out, stem, sweep, one, output.formats)
     files.append(_trace_one(result, traced, output.out, stem))
     if output.report is not None:
         write_text(output.report, report_page(name, result, traced, sweep, one))

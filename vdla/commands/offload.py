@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from vdla.analysis.offload import NOWHERE, OffloadResult, milliseconds_text
 from vdla.analysis.offload_plot import save_offload_plot
@@ -16,22 +15,25 @@ from vdla.commands.output import (
     say,
     table,
 )
-from vdla.options import Offload
+from vdla.options import Offload, OffloadOutput
 
 
-def offload(model: str, options: Offload, out: Path, json: bool) -> None:
+def offload(model: str, options: Offload, output: OffloadOutput, json: bool) -> None:
     """Prints both ways to run a network, layer by layer, and writes their picture."""
-    check_output_folder(out)
+    check_output_folder(output.out)
     with progress() as update:
         result = measure(model, replace(options, progress=update))
-    out.mkdir(parents=True, exist_ok=True)
+    output.out.mkdir(parents=True, exist_ok=True)
     stem = f"{result.model}-{result.config.name}-{result.board}-offload"
-    path = save_offload_plot(result, out / f"{stem}.png")
+    paths = [output.out / f"{stem}.{kind}" for kind in output.formats]
+    for path in paths:
+        save_offload_plot(result, path)
     if json:
         print_json(result.to_json())
     else:
         _print(result)
-    log.print(f"wrote {path}")
+    for path in paths:
+        log.print(f"wrote {path}")
 
 
 def _print(result: OffloadResult) -> None:

@@ -15,14 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vdla.options.comparisons import Compare, CompareOutput, Offload
+    from vdla.options.comparisons import Compare, CompareOutput, Offload, OffloadOutput
     from vdla.options.designs import Evaluate, Explore, ExploreOutput
     from vdla.options.hardware import Lockstep, Synth
     from vdla.options.models import Compile, Quantize, Run, RunFiles
     from vdla.options.tuning import Tune
 
 HOMES = {
-    "vdla.options.comparisons": ("Compare", "CompareOutput", "Offload"),
+    "vdla.options.comparisons": ("Compare", "CompareOutput", "Offload", "OffloadOutput"),
     "vdla.options.designs": ("Evaluate", "Explore", "ExploreOutput"),
     "vdla.options.hardware": ("Lockstep", "Synth"),
     "vdla.options.models": ("Compile", "Quantize", "Run", "RunFiles"),
@@ -30,7 +30,7 @@ HOMES = {
 }
 __all__ = [
     "Compare", "CompareOutput", "Compile", "Evaluate", "Explore", "ExploreOutput", "Lockstep",
-    "Offload", "Quantize", "Run", "RunFiles", "Synth", "Tune",
+    "Offload", "OffloadOutput", "Quantize", "Run", "RunFiles", "Synth", "Tune",
 ]  # fmt: skip
 
 

@@ -79,6 +79,7 @@ class CompareOutput:
     """Outputs of ``vdla compare`` beside the table, and where it writes them."""
 
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the plots and the trace.")
+    formats: Sequence[str] = fields.formats()
     trace_layer: str = option(
         "", "--trace-layer", typed=str, help="The layer to trace; default: the first."
     )
@@ -120,3 +121,11 @@ class Offload(Sized):
     records: str | Path | TileRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
     progress: Progress = progress()
+
+
+@dataclass(frozen=True)
+class OffloadOutput:
+    """Folder and formats of the picture of ``vdla offload``."""
+
+    out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the picture.")
+    formats: Sequence[str] = fields.formats()

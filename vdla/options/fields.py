@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vdla.options import spelling
 
+PICTURES = ("png", "svg", "pdf")  # formats, the default first
 FOLDER = "The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm."
 
 
@@ -125,6 +126,29 @@ def listed(name: str, low: int, high: int | None, text: str | None) -> tuple[int
 def texts(text: str | None) -> tuple[str, ...]:
     """Texts between commas; none where nothing is typed."""
     return () if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def formats() -> spelling.Default:
+    """File formats of pictures."""
+    return spelling.option(
+        PICTURES[:1],
+        "--format",
+        typed=str,
+        shown=PICTURES[0],
+        read=_formats,
+        metavar=f"{'|'.join(PICTURES)},…",
+        help="Formats of the pictures, with commas.",
+    )
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    """Distinct formats between commas."""
+    parts = texts(text)
+    for part in parts:
+        if part not in PICTURES:
+            known = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
+            raise spelling.UsageError(f"--format: expected {known}, found {part}")
+    return tuple(dict.fromkeys(parts))
 
 
 def target(examples: str) -> spelling.Default:

@@ -32,7 +32,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--workers", "--farm", "--folder", "--without-encryption",
     ),
     "Files": (
-        "--input", "--output", "--output-file", "--out", "--report", "--csv", "--trace",
+        "--input", "--output", "--output-file", "--out", "--report", "--csv", "--format", "--trace",
         "--trace-layer", "--dump", "--export", "--stdin", "--json",
     ),
 }  # fmt: skip
