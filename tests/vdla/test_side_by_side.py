@@ -70,7 +70,11 @@ def test_the_command(vdla, tmp_path):
     assert value["designs"][1]["ratio"] == pytest.approx(float(last.split()[2]), abs=5e-4)
 
 
-@pytest.mark.parametrize("option", [("--latency", "0,64"), ("--same-schedule",)])
+@pytest.mark.parametrize(
+    "option",
+    [("--latency", "0,64"), ("--same-schedule",), ("--trace-layer", "conv1"), ("--out", "o"),
+     ("--format", "svg")],
+)  # fmt: skip
 def test_options_of_one_config(vdla, option):
     done = vdla("compare", "digits", "-c", "paper", "-c", "tiny", *option)
     text = f"vdla: {option[0]}: expected one config, found 2\n"

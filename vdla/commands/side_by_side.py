@@ -19,19 +19,16 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.options import Compare, CompareOutput
-from vdla.options.spelling import UsageError
+from vdla.options.spelling import UsageError, given
 
-ONE_CONFIG = {
-    "--latency": "latencies", "--same-schedule": "same_schedule", "--trace-layer": "trace_layer",
-}  # fmt: skip
+WRITTEN = ("--report", "--csv")  # what is written of several configs
 
 
 def side_by_side(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
     """Prints time and ratio of each layer on each config; writes the page and the CSV."""
-    given = {**vars(options), **vars(output)}
-    for name, attribute in ONE_CONFIG.items():
-        if given[attribute]:
-            raise UsageError(f"{name}: expected one config, found {len(options.several)}")
+    refused = [how.name for how in given(output) if how.name not in WRITTEN]
+    for name in (*refused, *(["--latency"] if options.latencies else ())):
+        raise UsageError(f"{name}: expected one config, found {len(options.several)}")
     files = [path for path in (output.report, output.csv) if path is not None]
     for path in files:
         check_folder(path, model, *options.several, options.records)
