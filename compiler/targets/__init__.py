@@ -1,1 +1,1 @@
-"""Targets, which run a graph's operators: a wing for each target, all of one shape."""
+"""Targets, which run a graph's operators: a folder for each target, all of one shape."""

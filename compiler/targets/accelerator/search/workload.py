@@ -117,9 +117,9 @@ def sources() -> str:
     Cycles recorded under other digits are stale. Registers, manuals and links don't count.
     """
     root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
-    wing = root / "targets" / "accelerator"
-    parts = [wing / part for part in ("codegen", "description", "operators", "passes")]
+    target = root / "targets" / "accelerator"
+    parts = [target / part for part in ("codegen", "description", "operators", "passes")]
     parts += [root / part for part in ("schedule", "te", "tir")]
-    files = [wing / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
+    files = [target / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
     folders = [Path(sim.__path__[0]), *parts]
     return digest([*files, *folders], digits=12)
