@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,71 +38,13 @@ from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
 from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Outside, Plan, Step
 from vdla.runtime.repeats import Repeats
+from vdla.runtime.results import Report, RunResult, StepResult
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
-from vdla.support.tables import html_table
 
 Array = NDArray[Any]
-Report = Callable[[], Sequence["StepResult"]]
 Action = Callable[[], Report]  # does its part of a run; the report says afterwards how it went
-
-
-class StepResult(NamedTuple):
-    """One step's share: ``cycles`` is None for a host function."""
-
-    name: str
-    kind: str
-    seconds: float
-    device: DeviceResult | None = None
-
-    @property
-    def cycles(self) -> int | None:
-        """Cycles that the accelerator took; None for a host function."""
-        return self.device.cycles if self.device else None
-
-
-@dataclass(frozen=True, repr=False)
-class RunResult:
-    """Result of one run.
-
-    A network may have thousands of steps of a microsecond each, so how each of them went is put
-    together when it is asked for.
-    """
-
-    outputs: dict[str, Array]
-    seconds: float
-    reports: Sequence[Report] = field(default=(), repr=False)
-
-    @cached_property
-    def steps(self) -> list[StepResult]:
-        """Results of the steps, in order."""
-        return [step for report in self.reports for step in report()]
-
-    @property
-    def cycles(self) -> int | None:
-        """Cycles that the accelerator took; None where none took part."""
-        cycles = [step.cycles for step in self.steps if step.cycles is not None]
-        return sum(cycles) if cycles else None
-
-    def __repr__(self) -> str:
-        outputs = ", ".join(
-            f"{name}: {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()
-        )
-        cycles = "" if self.cycles is None else f"{self.cycles:,} cycles, "
-        return f"RunResult({cycles}{self.seconds:.3f} s; {outputs})"
-
-    def _repr_html_(self) -> str:
-        """Table of the steps that took cycles, and of where each engine's cycles went."""
-        columns, rows = ["step", "cycles", "engine"], list[list[object]]()
-        for step in self.steps:
-            if step.device is None or (trace := step.device.trace) is None:
-                continue
-            for engine, causes in trace.causes.items():
-                columns[3:] = causes
-                shares = (n / max(trace.cycles, 1) for n in causes.values())
-                rows.append([step.name, trace.cycles, engine, *shares])
-        return html_table(repr(self), columns if rows else (), rows)
 
 
 class Executor:

@@ -19,16 +19,10 @@ from vdla.options.spelling import UsageError, read
 
 FILES = re.compile(r"\.(onnx|vdla|toml|py:\w+)$")
 MADE = ("zybo-z7-20",)  # boards that a recipe adds
-PENDING = ("--as", "--format", "tools/release.py")  # written of, and about to be added
 SENTENCE = {"--board": "ulx3s", "--log": "F", "-o": "F"}  # what a command needs, left out there
 
 
-EVERY = [
-    line
-    for page in pages()
-    for line in command_lines(page)
-    if not set(PENDING).intersection(line.words)
-]
+EVERY = [line for page in pages() for line in command_lines(page)]
 
 
 def named(name: str, value: object):
@@ -122,7 +116,7 @@ def test_scripts_are_there_and_have_the_options():
 
 def test_options_that_sentences_name_are_there():
     """Of a command, or of a script of ours; decisions name options of other programs, too."""
-    known = {*options(app), *PENDING, "-arch"}  # bootgen's
+    known = {*options(app), "-arch"}  # bootgen's
     scripts = "".join(path.read_text() for path in ROOT.glob("benchmarks/*.py"))
     wrong = []
     for page in (page for page in pages() if "decisions" not in page):

@@ -41,7 +41,6 @@ LEFT_OUT = {  # lines that aren't run, by a pattern, and why
     r"--farm|^vdla (farm|worker) ": "needs a farm; tests/vdla/test_farm.py has one",
     r"synth --board (ulx3s|pynq-z\d$|B)|^vdla synth --board pynq-z1 --config xc7z020$":
         "takes minutes of place and route; tests/boards does it",
-    r"--as |--format ": "is about to be added",
     r"lockstep --board B": "of boards whose design has the memory; docs/boards.md runs one",
     r"--no-native": "refuses its module, as the page says",
     r"--trace waves": "needs lz4.h, which not every machine has; tests/runtime writes waves",

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from vdla.boards.board import Board
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
-from vdla.runtime.executor import RunResult
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Accelerate, shared_tensors
+from vdla.runtime.results import RunResult
 
 if TYPE_CHECKING:  # few runs have a modelled host
     from vdla.compiler.targets.processor.timing.model import HostTime

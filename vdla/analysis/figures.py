@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vdla.support.files import atomic_write
 from vdla.support.names import printable, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # The light ones of the page, --t0 to --t7 of report/page.css: grey, blue, green, pink, orange,
@@ -30,7 +31,7 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 
-def new_axes(width: float, height: float) -> tuple[Figure, Any]:
+def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure with one pair of axes."""
     figure = new_figure(width, height)
     axes = figure.add_subplot()
@@ -46,7 +47,7 @@ def plain_label(name: str, most: int = LONGEST_LABEL) -> str:
     return shortened(printable(name), most).replace("$", r"\$")
 
 
-def save(figure: Any, path: Path) -> Path:
+def save(figure: Figure, path: Path) -> Path:
     """Writes a picture without anything that differs between two runs."""
     from matplotlib import rc_context
 

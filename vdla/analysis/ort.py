@@ -6,13 +6,16 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.runtime.external import exact_session
 from vdla.support.errors import UserError
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 Array = NDArray[Any]
 
@@ -37,7 +40,7 @@ def _named() -> Iterator[None]:
         ) from None
 
 
-def ort_session(model: Any, fuse: bool = True) -> Any:
+def ort_session(model: ModelProto | str | Path, fuse: bool = True) -> Any:
     """An onnxruntime session on one thread for a path or a model in memory.
 
     Without ``fuse`` it runs every node as it stands in the file, so that it rounds in other places.
@@ -53,7 +56,9 @@ def ort_session(model: Any, fuse: bool = True) -> Any:
         return exact_session(onnxruntime, source, fuse)
 
 
-def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[str, Array]:
+def ort_run(
+    model: ModelProto | str | Path, inputs: Mapping[str, Array], fuse: bool = True
+) -> dict[str, Array]:
     """The model's outputs, by name; ``fuse`` as for :func:`ort_session`.
 
     Raises:
@@ -63,7 +68,7 @@ def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[
 
 
 def ort_runs(
-    model: Any, batches: Iterable[Mapping[str, Array]], fuse: bool = True
+    model: ModelProto | str | Path, batches: Iterable[Mapping[str, Array]], fuse: bool = True
 ) -> Iterator[dict[str, Array]]:
     """The model's outputs for each of some inputs, by name, from one session.
 
@@ -78,7 +83,7 @@ def ort_runs(
         yield dict(zip(names, outputs, strict=True))
 
 
-def ort_tensors(path: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def ort_tensors(path: str | Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Every integer tensor onnxruntime computes between the layers, and the outputs.
 
     Only results of QuantizeLinear become extra outputs, so that onnxruntime still fuses each layer

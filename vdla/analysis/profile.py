@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.targets.processor.peak import peak
-from vdla.runtime.executor import Executor, RunResult
+from vdla.runtime.executor import Executor
 from vdla.runtime.plan import Host, Onnx, Open, program_titles
+from vdla.runtime.results import RunResult
 from vdla.support.files import write_bytes
 
 RUNS = 20

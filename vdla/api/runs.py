@@ -19,8 +19,9 @@ from vdla.names.where import Where
 from vdla.options import Run
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.dtypes import STORED
-from vdla.runtime.executor import RunResult, check_inputs
+from vdla.runtime.executor import check_inputs
 from vdla.runtime.module import Module
+from vdla.runtime.results import RunResult
 
 
 @takes(Run)

@@ -15,7 +15,7 @@ from typing import Annotated
 import click
 
 from vdla.commands import endings
-from vdla.commands.groups import farm_app, hw_app, isa_app
+from vdla.commands.groups import app
 from vdla.options import (
     Compare,
     CompareOutput,
@@ -34,39 +34,15 @@ from vdla.options import (
 )
 from vdla.options.arguments import (
     Argument,
-    FarmAddress,
-    FarmFolder,
     Json,
     Model,
     Option,
     Settings,
-    WithoutEncryption,
     command,
 )
 from vdla.options.completion import SHELLS, VARIABLE, answer, completion_script
-from vdla.options.help import Group
 from vdla.options.spelling import UsageError, require
 from vdla.support.errors import CheckError, UserError
-
-
-def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        print(f"vdla {version('vdla')}")
-        context.exit()
-
-
-app = Group(
-    "vdla",
-    "Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
-    click.Option(
-        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
-        help="Print the version.",
-    ),
-    examples="vdla compare resnet18-convs -c paper --report report.html\n"
-    "vdla run digits -c tiny --check\nvdla run --help",
-)  # fmt: skip
 
 
 @command(app)
@@ -333,33 +309,6 @@ def lockstep(options: Lockstep, json: Json = False) -> None:
     from vdla.commands import hardware
 
     hardware.lockstep(options, json)
-
-
-@command(app)
-def worker(
-    address: FarmAddress,
-    folder: FarmFolder = None,
-    processes: Annotated[
-        int | None,
-        Option(min=1, max=1024, help="Jobs at a time; default: one per processor."),
-    ] = None,
-    resource: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME[=VALUE]",
-            help="What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu.",
-        ),
-    ] = None,
-    without_encryption: WithoutEncryption = False,
-) -> None:
-    """Do a farm's jobs on this machine, until Ctrl-C or vdla farm down."""
-    from vdla.commands import farm
-
-    farm.worker(address, folder, without_encryption, processes, resource or [])
-
-
-for _group in (isa_app, hw_app, farm_app):
-    app.add_command(_group)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Groups of commands: ``vdla isa``, ``vdla hw`` and ``vdla farm``.
+"""The command ``vdla`` and its groups, ``vdla isa``, ``vdla hw`` and ``vdla farm``; and workers.
 
 What a command needs is imported when it runs, so that help and listings come at once.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+
+import click
 
 from vdla.options.arguments import (
     FARM_ADDRESS,
@@ -23,6 +25,25 @@ from vdla.options.arguments import (
 )
 from vdla.options.help import Group
 
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        print(f"vdla {version('vdla')}")
+        context.exit()
+
+
+app = Group(
+    "vdla",
+    "Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
+    click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+        help="Print the version.",
+    ),
+    examples="vdla compare resnet18-convs -c paper --report report.html\n"
+    "vdla run digits -c tiny --check\nvdla run --help",
+)  # fmt: skip
 isa_app = Group("isa", "The ISA's generated forms.")
 hw_app = Group("hw", "The accelerator's hardware.")
 farm_app = Group("farm", "Machines that share work.")
@@ -139,3 +160,30 @@ def down(
     from vdla.commands import farm
 
     farm.down(address, folder, without_encryption)
+
+
+@command(app)
+def worker(
+    address: FarmAddress,
+    folder: FarmFolder = None,
+    processes: Annotated[
+        int | None,
+        Option(min=1, max=1024, help="Jobs at a time; default: one per processor."),
+    ] = None,
+    resource: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME[=VALUE]",
+            help="What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu.",
+        ),
+    ] = None,
+    without_encryption: WithoutEncryption = False,
+) -> None:
+    """Do a farm's jobs on this machine, until Ctrl-C or vdla farm down."""
+    from vdla.commands import farm
+
+    farm.worker(address, folder, without_encryption, processes, resource or [])
+
+
+for _group in (isa_app, hw_app, farm_app):
+    app.add_command(_group)

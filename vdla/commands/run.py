@@ -34,9 +34,10 @@ from vdla.isa.config import Config
 from vdla.names.configs import energy_table
 from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
-from vdla.runtime.executor import Executor, RunResult, StepResult
+from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside, program_titles
+from vdla.runtime.results import RunResult, StepResult
 from vdla.sim import machine
 from vdla.sim.counts import Counts
 from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
