@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 
 import onnx
 import pytest
@@ -111,7 +113,9 @@ def visit(open_page, measured, tmp_path):
         path = tmp_path / "page.html"
         comparison, same = measured
         path.write_text(report_page("four", comparison, comparison.layers[layer], None, same))
-        return open_page(path)
+        page = open_page(path)
+        page.wait_for_selector("#timeline-canvas[data-shown]")
+        return page
 
     return open_layer
 
@@ -138,7 +142,8 @@ def test_an_engine_without_instructions_has_a_row(visit, measured):
     """The first layer adds nothing: VECTOR stands between COMPUTE and STORE, and keys pass it."""
     shown, layer = visit(0), measured[0].layers[0]
     assert layer.measured[2].work["VECTOR"].cycles == 0
-    trace = json.loads(shown.locator("#trace-2").text_content())
+    packed = shown.locator("#trace-0-2").text_content()
+    trace = json.loads(zlib.decompress(base64.b64decode(packed)))
     assert trace["otherData"]["engines"] == RING
     shown.focus("#timeline-canvas")
     titles = []

@@ -55,7 +55,7 @@ def say(text: str) -> None:
     if width is not None:
         lines = wrap(
             text,
-            max(width, LEAST_WIDTH),
+            max(LEAST_WIDTH, width),
             subsequent_indent="  ",
             break_long_words=False,
             break_on_hyphens=False,
@@ -66,7 +66,10 @@ def say(text: str) -> None:
 
 def _width() -> int | None:
     """Characters in a line of the terminal, or of ``COLUMNS``; None without both."""
-    return console.width if console.is_terminal or "COLUMNS" in os.environ else None
+    if console.is_terminal:
+        return console.width
+    columns = os.environ.get("COLUMNS", "")
+    return max(int(columns), LEAST_WIDTH) if columns.isdecimal() else None
 
 
 def print_json(value: object) -> None:
