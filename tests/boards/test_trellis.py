@@ -132,7 +132,7 @@ def test_a_tool_that_is_missing(tools, tmp_path, monkeypatch):
 
 
 def test_a_board_or_a_toolchain_that_is_unknown():
-    with pytest.raises(BoardError, match=r"^board: expected one of .*ulx3s.*, found de10$"):
+    with pytest.raises(BoardError, match=r"^board: expected one of .*ulx3s.*, found de10; docs"):
         find_board("de10")
     with pytest.raises(BoardError) as caught:
         find_flow(BOARD, "vivado")

@@ -162,7 +162,8 @@ def test_wrong_names_and_missing_linkers(vdla, tmp_path, monkeypatch):
         "cortex-a72, found cortex-a8"
     )
     assert refused("--board", "pynq-z3") == (
-        f"vdla: board: expected one of {', '.join(MODULES)}, found pynq-z3"
+        f"vdla: board: expected one of {', '.join(MODULES)}, found pynq-z3; "
+        "docs/my-board.md says what another takes"
     )
     monkeypatch.setattr(shutil, "which", lambda tool: None)
     monkeypatch.setattr(link, "find_spec", lambda name: None)
