@@ -1,5 +1,5 @@
 """Host functions that run again for their shortest time: a first run also pays for pages, caches
-and threads that aren't there yet, which took a network's host part from 13 ms to 48 ms."""
+and threads that aren't there yet."""
 
 from __future__ import annotations
 
