@@ -70,6 +70,15 @@ def test_the_command(vdla, tmp_path):
     assert value["designs"][1]["ratio"] == pytest.approx(float(last.split()[2]), abs=5e-4)
 
 
+def test_energy_is_that_of_each_comparison(vdla):
+    command = ["compare", "digits", "-c", "paper", "-c", "tiny", "--energy", "aladdin-45nm"]
+    lines = vdla(*command).out.splitlines()
+    for name in ("paper", "tiny"):
+        own = package.compare("digits", name, energy="aladdin-45nm")
+        total = sum(each.total_uj for each in own.energy(2).values())
+        assert f"{name}: {total:,.1f} µJ, energy by aladdin-45nm" in lines
+
+
 @pytest.mark.parametrize(
     "option",
     [("--latency", "0,64"), ("--same-schedule",), ("--trace-layer", "conv1"), ("--out", "o"),

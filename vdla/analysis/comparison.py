@@ -78,6 +78,11 @@ class Layer:
         """No schedule is faster: every multiply-add and every byte takes its time."""
         return max(self.compute_cycles, self.memory_cycles)
 
+    @property
+    def bound_by(self) -> str:
+        """The part of the machine that sets the bound: ``memory`` or ``multipliers``."""
+        return "memory" if self.memory_cycles > self.compute_cycles else "multipliers"
+
 
 @dataclass(frozen=True, repr=False)
 class Comparison:

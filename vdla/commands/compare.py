@@ -96,9 +96,8 @@ def _print_comparison(comparison: Comparison) -> None:
     columns += [f"µJ {v}" for v in energies]
     rows = []
     for layer in comparison.layers:
-        by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
         rows.append(
-            [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
+            [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", layer.bound_by]
             + [f"{layer.measured[v].cycles:,}" for v in threads]
             + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
             + [f"{layers[layer.name].total_uj:,.1f}" for layers in energies.values()]

@@ -63,6 +63,10 @@ def _print(model: str, designs: SideBySide) -> None:
     for place, label in enumerate(designs.labels):
         if whole := designs.end_to_end(place):
             console.print(f"{label}: {whole.text}")
+    for label, each in zip(designs.labels, designs.comparisons, strict=True):
+        if each.energy_table and (energies := each.energy(each.vthreads[-1])):
+            microjoules = sum(energy.total_uj for energy in energies.values())
+            console.print(f"{label}: {microjoules:,.1f} µJ, energy by {each.energy_table.name}")
     for place, label in enumerate(others, 1):
         if (ratio := designs.ratio(place)) is not None:
             console.print(f"{label} takes {ratio:.3f} of {first}'s time for {_layers(designs)}")

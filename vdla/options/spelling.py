@@ -256,7 +256,7 @@ def _described(kind: Callable[..., object]) -> Iterator[tuple[str, str]]:
     for each in fields(kind):  # type: ignore[arg-type]
         how = spelling(each)
         text = each.metadata.get("about", "") if how is None else how.more.get("help", "")
-        counts = "" if how is None else "; ".join(only.where for only in how.only)
+        counts = "" if how is None else " and ".join(only.where for only in how.only)
         yield each.name, f"{text} Only with {counts}." if counts else text
 
 

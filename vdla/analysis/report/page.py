@@ -27,9 +27,8 @@ from vdla.compiler.schedule_words import schedule_words
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 
-TRACE_BYTES = (
-    2_600_000  # of all compressed timelines in a page; the traced layer's are always in it
-)
+# Of all compressed timelines in a page; the traced layer's are always in it.
+TRACE_BYTES = 2_600_000
 BYTES_PER_INSTRUCTION = 30  # of a compressed timeline, about
 TIMELINE_SCRIPTS = (
     "dom.js",

@@ -49,7 +49,7 @@ def _layers(comparison: Comparison) -> dict[str, object]:
         layer.name: {
             "cycles": layer.measured[most].cycles,
             "bound": layer.bound_cycles,
-            "by": "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers",
+            "by": layer.bound_by,
             "utilization": layer.measured[most].utilization,
             "schedule": layer.measured[most].tile,
             "causes": layer.measured[most].run.causes,
