@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo docs test test-long formal bitstream dist release records lint types imports chromium qemu yosys clean build/mypy
 
 # Two commands side by side; what the second one prints comes behind the first.
-demo: .venv/ready
+demo: .venv/user
 	@mkdir -p out
 	$(BIN)/vdla run resnet18 -c paper --trace out/resnet18-paper.trace.json > out/resnet18-paper.txt 2>&1 & \
 	$(BIN)/vdla compare resnet18-convs -c paper --out out --report out/resnet18-convs-paper.html && wait $$!; \
@@ -24,9 +24,9 @@ demo: .venv/ready
 	@echo "  out/resnet18-paper.trace.json    at https://ui.perfetto.dev: the whole network's timeline"
 	@echo "Try next, after: . .venv/bin/activate"
 	@echo "  vdla compare resnet18 -c paper --set memory.latency=256           a slower memory"
-	@echo "  vdla configs paper > mine.toml                                    a design of your own: edit it, then"
+	@echo "  vdla configs paper --as mine > mine.toml                          a design of your own: edit it, then"
 	@echo "  vdla compare resnet18 -c mine.toml --report out/mine.html         see what it costs"
-	@echo "  vdla run digits --device rtl -c tiny                              the RTL, in as many cycles"
+	@echo "  vdla run digits --device rtl -c tiny                              the RTL, in as many cycles; after: make .venv/ready"
 	@echo "  python examples/matmul.py                                         a kernel in 25 lines of Python"
 
 # For a ULX3S-85F: out/ulx3s-ulx3s/vdla.bit.
@@ -108,8 +108,13 @@ build/mypy:
 	for part in vdla/*.py $(addprefix vdla/,analysis api commands kernels names options); do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 # Byte code is written when a module is first imported: most of what is installed never is.
-.venv/ready: pyproject.toml setup.py
+.venv/user: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e .
+	touch $@
+
+# And what development needs: the RTL's tools, boards, searches, tests, the site.
+.venv/ready: .venv/user
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	touch $@
 
