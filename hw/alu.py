@@ -42,16 +42,16 @@ from vdla.hw.requantize import (
     scaler,
     split,
 )
-from vdla.isa.config import RESULT_BYTES, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
-    SERIAL,
     WADD_BITS,
     WEIGHT_BITS,
     AluOp,
     operations,
 )
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
+from vdla.isa.options.reciprocals import reciprocal_units
+from vdla.isa.options.tables import RESULT_BYTES, tables
 from vdla.support.numbers import ceil_div
 
 DEPTH = 5  # cycles from the operands to the combine stage
@@ -84,7 +84,7 @@ class Alu(Component):
 
     def __init__(self, config: Config, *, gemm: bool = True) -> None:
         self.config, self.gemm = config, gemm
-        self.has_units = config.reciprocal_units > 0
+        self.has_units = reciprocal_units(config) > 0
         self.scales = (AluOp.RQ, AluOp.SCALE) if self.has_units else (AluOp.RQ,)
         super().__init__(_ports(config, gemm=gemm))
 
@@ -94,7 +94,7 @@ class Alu(Component):
         self._control(m)
         waiting = self._wait(m)
         waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
-        if self.config.tables:
+        if tables(self.config):
             low = Cat(waiting.word_select(n, 32)[:INDEX_BITS] for n in range(self.config.block_out))
             m.d.comb += self.indices.eq(delayed(m, low, LOOKED_UP - WEIGHED, "index"))
         weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
@@ -103,7 +103,7 @@ class Alu(Component):
             product = self._weigh(m, lane, weighed[lane], requantize)
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
-            if self.config.tables:
+            if tables(self.config):
                 late_y = Mux(self.looked_up, self.results[lane], late_y)
             m.d.sync += y.eq(Mux(self.drops_y, 0, late_y))
             second = y | self.immediate | product
@@ -180,14 +180,14 @@ class Alu(Component):
 
     def _takes_y(self, op: Value) -> Value:
         """Whether an operation's y is never the immediate."""
-        known = operations(self.config)
-        return is_operation(op, *(each for each in ALWAYS_ACC_SRC if each in known))
+        return is_operation(op, *(each for each in operations(self.config) if each.y_from_acc))
 
     def _or_inverts(self, value: Value) -> Value:
         """Whether something holds, or the reciprocal units made the late operation's result."""
         if not self.has_units:
             return value
-        return value | (is_operation(self.late_op, *SERIAL) & ~self.late_first)
+        serial = (op for op in operations(self.config) if op.serial)
+        return value | (is_operation(self.late_op, *serial) & ~self.late_first)
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
@@ -302,8 +302,8 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         "late_x": In(vector),
         **({"sums": In(vector), "carry": In(config.block_out)} if gemm else {}),
         "result": Out(vector),
-        **(_table_ports(config) if config.tables else {}),
-        **({"kept_y": Out(vector), "keeps_y": In(1)} if config.reciprocal_units else {}),
+        **(_table_ports(config) if tables(config) else {}),
+        **({"kept_y": Out(vector), "keeps_y": In(1)} if reciprocal_units(config) else {}),
     }
 
 

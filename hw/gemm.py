@@ -33,6 +33,8 @@ from vdla.hw.layout import lanes
 from vdla.hw.requantize import add, delayed
 from vdla.hw.window import Window
 from vdla.isa.config import Config
+from vdla.isa.options.fabric import fabric_lanes
+from vdla.isa.options.window import window_rows, window_taps
 
 HALF = 16  # bits of an int8 product
 PACKED_BITS = 25  # the wider input of a multiplier that makes two products
@@ -69,8 +71,8 @@ class Gemm(Component):
                 "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(config.block_out),
-                **({"window": In(1), "window_goes_on": In(1)} if config.window_taps else {}),
-                **({"second": In(lanes(8, config.block_in))} if config.window_rows > 1 else {}),
+                **({"window": In(1), "window_goes_on": In(1)} if window_taps(config) else {}),
+                **({"second": In(lanes(8, config.block_in))} if window_rows(config) > 1 else {}),
             }
         )
 
@@ -82,10 +84,10 @@ class Gemm(Component):
         m = Module()
         config = self.config
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
-        self.seen = self._window(m) if config.window_taps else None
+        self.seen = self._window(m) if window_taps(config) else None
         self.vector = Signal(self.inp.shape(), reset_less=True)
         m.d.sync += self.vector.eq(self.inp)
-        self.with_dsps = config.block_out - config.fabric_lanes
+        self.with_dsps = config.block_out - fabric_lanes(config)
         add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
         m.d.comb += self.carry.eq(((1 << self.with_dsps) - 1) * packed)
         for first in range(0, self.with_dsps, rows):
@@ -102,7 +104,7 @@ class Gemm(Component):
             m.d.comb += self.sums[row].eq(self._sum(m, terms, row))
 
     def _window(self, m: Module) -> Window:
-        vectors = (self.inp, self.second) if self.config.window_rows > 1 else (self.inp,)
+        vectors = (self.inp, self.second) if window_rows(self.config) > 1 else (self.inp,)
         return Window(m, self.config, vectors, self.window, self.window_goes_on)
 
     def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from amaranth.lib.wiring import FlippedInterface, In, Out, PureInterface, Signature
 
 from vdla.hw.layout import instruction_bits, lanes
-from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
+from vdla.isa.options.tables import RESULT_BYTES, TABLE_RESULTS, tables
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
 from vdla.isa.ring import ring_of
 
@@ -127,12 +128,12 @@ def write_port(depth: int, width: int, columns: int = 1) -> Signature:
 
 def table_write_port(config: Config) -> Signature:
     """From LOAD to TAB: writes one result; not in a cycle in which it is read."""
-    return write_port(config.tables * TABLE_RESULTS, 8 * RESULT_BYTES)
+    return write_port(tables(config) * TABLE_RESULTS, 8 * RESULT_BYTES)
 
 
 def table_read_port(config: Config) -> Signature:
     """From COMPUTE to TAB: a result for each lane, in the cycle after ``enable``, by its index."""
-    index = (config.tables * TABLE_RESULTS - 1).bit_length()
+    index = (tables(config) * TABLE_RESULTS - 1).bit_length()
     results = lanes(8 * RESULT_BYTES, config.block_out)
     indices = lanes(index, config.block_out, is_signed=False)
     return Signature({"enable": Out(1), "index": Out(indices), "data": In(results)})

@@ -36,6 +36,7 @@ from vdla.hw.layout import add_selected, lanes
 from vdla.hw.requantize import choose
 from vdla.isa.config import Config
 from vdla.isa.numbers import MANTISSA_BITS, RECIPROCAL_BITS, SHIFT_BITS
+from vdla.isa.options.reciprocals import reciprocal_groups, reciprocal_units
 
 NUMBER_BITS = 32
 FIRST = 8  # the step of the first digit
@@ -164,7 +165,7 @@ class Reciprocals(Component):
         """The steps, which all units take together, and where their digits go."""
         m = Module()
         self.step, self.works = Signal(STEP_BITS), Signal()
-        self.group = Signal(range(max(self.config.reciprocal_groups, 2)))
+        self.group = Signal(range(max(reciprocal_groups(self.config), 2)))
         self.root = Signal(reset_less=True)  # what all groups are computed of
         self._go_on(m)
         shifts = Signal()
@@ -174,7 +175,7 @@ class Reciprocals(Component):
         low = self.step[:3]
         by = Signal(2)
         m.d.comb += by.eq(Cat(Mux(low[2], low[:2].all(), low[:2].any()), low[2]))
-        for number in range(self.config.reciprocal_units):
+        for number in range(reciprocal_units(self.config)):
             m.submodules[f"unit_{number}"] = unit = Unit()
             m.d.comb += [
                 unit.is_root.eq(self.root),
@@ -192,7 +193,7 @@ class Reciprocals(Component):
         last, last_group = Signal(), Signal()
         begun = Signal()
         final = Mux(self.root, RSQRT_STEPS, RECIPROCAL_STEPS)
-        groups = self.config.reciprocal_groups
+        groups = reciprocal_groups(self.config)
         m.d.comb += [
             last.eq(self.step == final - 1),
             last_group.eq(self.group == groups - 1),
@@ -217,7 +218,7 @@ class Reciprocals(Component):
 
     def _connect(self, m: Module, unit: Unit, number: int) -> None:
         """A unit's lanes: which of them it loads, and what it has of each."""
-        units, groups = self.config.reciprocal_units, self.config.reciprocal_groups
+        units, groups = reciprocal_units(self.config), reciprocal_groups(self.config)
         ys = Array(self.y[group * units + number] for group in range(groups))
         m.d.comb += unit.y.eq(ys[self.group])
         divides = Mux(self.root, self.step >= SECOND, self.step >= FIRST)

@@ -14,7 +14,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In
 
 from vdla.hw.interfaces import read_port, table_read_port, table_write_port, write_port
-from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import RESULT_BYTES, TABLE_RESULTS, tables
 
 LANES = 2  # that read from one block RAM
 
@@ -59,7 +60,7 @@ class TablePads(Component):
     def elaborate(self, platform: object) -> Module:
         """The RAMs, and which lane reads which."""
         m = Module()
-        depth = self.config.tables * TABLE_RESULTS
+        depth = tables(self.config) * TABLE_RESULTS
         for number in range(self.config.block_out // LANES):
             m.submodules[f"pair_{number}"] = pair = Pair(depth, 8 * RESULT_BYTES)
             m.d.comb += [

@@ -19,6 +19,7 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from vdla.isa.config import Config
+from vdla.isa.options.window import window_taps
 
 
 class Place(NamedTuple):
@@ -46,7 +47,7 @@ class Window:
         goes_on: Value,
     ) -> None:
         self.m, self.config, self.used = m, config, used
-        self.lanes = 2 * config.window_taps  # that a row fills
+        self.lanes = 2 * window_taps(config)  # that a row fills
         self.own = vectors[0]
         names = ("before", "second_before")[: len(vectors)]
         self.rows = [
@@ -58,7 +59,7 @@ class Window:
     def _history(self, vector: data.View, goes_on: Value, name: str) -> list[data.View]:
         """A row's vectors, the latest first."""
         m, vectors = self.m, [vector]
-        for age in range(1, self.config.window_taps):
+        for age in range(1, window_taps(self.config)):
             before = Signal(vector.shape(), name=f"{name}_{age}", reset_less=True)
             m.d.sync += before.eq(0)
             with m.If(goes_on):

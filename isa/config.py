@@ -20,33 +20,48 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vdla.isa.memory import Banks, Memory
+from vdla.isa.options import OPTIONS, options_of
 from vdla.isa.parameters import (
     ConfigError,
     check_ranges,
-    engine,
     pace,
     parameter,
     parameter_line,
     parameters,
 )
+from vdla.isa.scratchpads import Mem
 from vdla.support.named_toml import names_in, read_toml
 from vdla.support.names import check_name
+
+T = TypeVar("T")
 
 CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
 PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
-TABLE_RESULTS = 256  # of one table: one for each int8
-RESULT_BYTES = 2
 MEMORY, BANKS = "memory.", "memory.banks."  # scopes of keys; those of the config itself have none
 TABLES = ("memory", "banks")  # keys whose values are tables
 
 
+def _with_options(cls: type[T]) -> type[T]:
+    """Adds the options' parameters to a config's, in front of the last one."""
+    *own, last = cls.__annotations__.items()
+    added = {option.parameter.name: option.parameter for option in OPTIONS}
+    cls.__annotations__ = {**dict(own), **dict.fromkeys(added, "int"), **dict([last])}
+    for name, each in added.items():
+        setattr(cls, name, parameter(each.doc, each.off, each.low, each.high))
+    return cls
+
+
 @dataclass(frozen=True, eq=False)
+@_with_options
 class Config:
-    """One accelerator. Sizes are in bytes unless they say otherwise."""
+    """One accelerator. Sizes are in bytes unless they say otherwise.
+
+    It has a parameter for each option, too, which the option's file in ``isa/options`` declares.
+    """
 
     name: str = field(metadata={"doc": "the config's name"})
     block_in: int = parameter("lanes of an INP vector: input channels per GEMM step", high=256)
@@ -63,29 +78,12 @@ class Config:
     reads_in_flight: int = pace("read bursts LOAD keeps in flight", 32, high=512)
     read_buffer_beats: int = pace("beats LOAD can have requested and not yet written", 256)
     writes_in_flight: int = pace("write bursts STORE keeps in flight", 16, high=512)
-    table_bytes: int = parameter(
-        "tables of functions, 256 results of 16 bits each; 0: none", 0, 0, 1 << 17, option=True
-    )
-    forwarding: int = parameter("whether STORE may write INP; 0: it can't", 0, 0, 1, option=True)
-    window_taps: int = parameter(
-        "vectors that the window of a GEMM sees; 0: no window", 0, 0, 128, option=True
-    )
-    window_rows: int = parameter(
-        "rows that the window of a GEMM sees; 1: that of its src", 1, 1, 2, option=True
-    )
-    vector_engine: int = engine("whether ALU has an engine of its own, VECTOR; 0: COMPUTE")
-    reciprocal_units: int = parameter(
-        "lanes whose reciprocals are computed at a time; 0: none", 0, 0, 256, option=True
-    )
-    fabric_lanes: int = parameter(
-        "lanes of an ACC vector whose GEMM has no DSPs but LUTs", 0, 0, 256, option=True
-    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         check_name(self.name, "config", ConfigError)
         check_ranges(f"config {self.name}", self)
-        port, table = self.port_bytes, TABLE_RESULTS * RESULT_BYTES
+        port = self.port_bytes
         for what, entry in (
             ("block_in", self.inp_entry),
             ("block_out", self.out_entry),
@@ -108,24 +106,14 @@ class Config:
             self.read_buffer_beats >= self.burst_beats,
             f"read_buffer_beats ≥ burst_beats = {self.burst_beats}, found {self.read_buffer_beats}",
         )
-        self._expect(
-            self.table_bytes % table == 0,
-            f"table_bytes to be a multiple of {table}, found {self.table_bytes}",
-        )
         if banks := self.memory.banks:
             self._expect(
                 banks.row_bytes >= port,
                 f"memory.banks.row_bytes ≥ port_bytes = {port}, found {banks.row_bytes}",
             )
-        self._check_forwarding()
-        self._check_window()
-        self._check_reciprocals()
-        lanes = self.fabric_lanes
-        self._expect(
-            lanes % 2 == 0 and lanes <= self.block_out,
-            "fabric_lanes to be even, since two lanes share DSPs, and at most block_out = "
-            f"{self.block_out}, found {lanes}",
-        )
+        for option in OPTIONS:
+            for holds, expected in option.checks(self):
+                self._expect(holds, expected)
         self._expect(
             len(self.fourth_engines) <= 1,
             f"one fourth engine at most, found {' and '.join(self.fourth_engines)}; "
@@ -142,44 +130,6 @@ class Config:
         """Raises an error unless the config ``holds`` to what is expected of it."""
         if not holds:
             raise ConfigError(f"config {self.name}: expected {expected}")
-
-    def _check_forwarding(self) -> None:
-        """An entry of INP must have a power of two beats: STORE's address then names column and
-        entry."""
-        beats = self.inp_entry // self.port_bytes
-        self._expect(
-            not self.forwarding or beats & (beats - 1) == 0,
-            "block_in / port_bytes to be a power of two where forwarding = 1, "
-            f"found {beats}; change one of them, or forwarding to 0",
-        )
-
-    def _check_window(self) -> None:
-        """A place of a row takes two lanes, one for each channel of a pair."""
-        taps, most = self.window_taps, self.block_in // 2
-        self._expect(
-            taps == 0 or 2 <= taps <= most,
-            f"window_taps to be 0 or from 2 to block_in / 2 = {most}, found {taps}",
-        )
-        if self.window_rows == 1:
-            return
-        self._expect(
-            most >= 4,
-            f"block_in ≥ 8 where window_rows = 2, found {self.block_in}; set window_rows to 1",
-        )
-        self._expect(
-            2 <= taps <= most // 2,
-            f"window_taps to be from 2 to block_in / 4 = {most // 2} where window_rows = 2, "
-            f"found {taps}; change one of the two",
-        )
-
-    def _check_reciprocals(self) -> None:
-        """The units take the lanes of a vector in groups that are all full."""
-        units = self.reciprocal_units
-        self._expect(
-            units & (units - 1) == 0 and (units == 0 or self.block_out % units == 0),
-            "reciprocal_units to be 0 or a power of two that divides block_out = "
-            f"{self.block_out}, found {units}",
-        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._key == other._key
@@ -233,29 +183,24 @@ class Config:
         return max(self.port_bytes // self.uop_entry, 1)
 
     def entry(self, buffer: str) -> int:
-        """Bytes of one entry of ``inp``, ``wgt``, ``acc``, ``acc8``, ``uop`` or ``tab`` in DRAM."""
-        return self._uop_word if buffer == "uop" else self._entries[buffer]
+        """Bytes of one entry of a memory in DRAM: ``inp``, ``wgt``, ``acc``, ``acc8``, ``uop`` or
+        one that an option adds.
+        """
+        return self._entries[buffer] if buffer in self._entries else self._entry(buffer)
 
     @cached_property
     def _entries(self) -> dict[str, int]:
-        """Bytes of the entries that the micro-ops' width follows from."""
-        return {
-            "inp": self.inp_entry,
-            "wgt": self.wgt_entry,
-            "acc": self.acc_entry,
-            "acc8": self.out_entry,
-            "tab": self.port_bytes,  # LOAD moves whole port words
-        }
+        """Bytes of the entries asked for so far: those of micro-ops depend on the others."""
+        return {}
 
-    @cached_property
-    def _uop_word(self) -> int:
-        return self.uop_entry * self.uops_per_word
+    def _entry(self, buffer: str) -> int:
+        self._entries[buffer] = Mem.named(buffer.upper()).entry(self)
+        return self._entries[buffer]
 
     def depth(self, buffer: str) -> int:
         """Entries of a buffer."""
-        buffer, size = ("acc", self.acc_entry) if buffer == "acc8" else (buffer, self.entry(buffer))
-        buffer = "table" if buffer == "tab" else buffer
-        return int(getattr(self, f"{buffer}_bytes")) // size
+        memory = Mem.named(buffer.upper())
+        return int(getattr(self, memory.size)) // self.entry(memory.buffer)
 
     def index_bits(self, buffer: str) -> int:
         """Bits that address a buffer's entries."""
@@ -271,25 +216,10 @@ class Config:
         """Micro-ops the UOP buffer holds."""
         return self.depth("uop") * self.uops_per_word
 
-    @property
-    def tables(self) -> int:
-        """Tables that TAB holds; 0 where the config has no such memory."""
-        return self.table_bytes // (TABLE_RESULTS * RESULT_BYTES)
-
-    @property
-    def results_per_word(self) -> int:
-        """Results of a table in one port word, which is an entry of TAB."""
-        return self.port_bytes // RESULT_BYTES
-
-    @property
-    def reciprocal_groups(self) -> int:
-        """Groups of lanes that the reciprocal units take one after another; 0 without units."""
-        return self.block_out // self.reciprocal_units if self.reciprocal_units else 0
-
     @cached_property
     def fourth_engines(self) -> tuple[str, ...]:
         """The options that are on and put a further engine into the ring."""
-        return tuple(name for name in engine_options() if getattr(self, name))
+        return tuple(o.parameter.name for o in options_of(self) if o.engine is not None)
 
     @property
     def channel_block(self) -> int:
@@ -308,11 +238,13 @@ class Config:
 
     @cached_property
     def untimed(self) -> Config:
-        """The config with a neutral memory and pace, and no lanes of LUTs: kernels are the same on
-        all configs that are the same so."""
+        """The config with a neutral memory and pace, without options that change no instruction:
+        kernels are the same on all configs that are the same so."""
         paces = (f for f in parameters(Config) if f.metadata.get("pace"))
         neutral = {f.name: f.metadata["low"] for f in paces}
-        return replace(self, **neutral, fabric_lanes=0, memory=Memory())
+        options = (option.parameter for option in OPTIONS if option.parameter.timeless)
+        neutral |= {each.name: each.off for each in options}
+        return replace(self, **neutral, memory=Memory())
 
     @cached_property
     def hash(self) -> str:
@@ -357,9 +289,9 @@ class Config:
         it keeps its hash, and the keys of the records, modules and bitstreams made for it.
         """
         values = asdict(self)
-        for f in parameters(Config):
-            if f.metadata["option"] and values[f.name] == f.default:
-                del values[f.name]
+        for option in OPTIONS:
+            if not option.is_on(self):
+                del values[option.parameter.name]
         if self.memory.banks is None:
             del values["memory"]["banks"]
         return values
@@ -426,7 +358,7 @@ def _names(scope: str) -> list[str]:
 
 def engine_options() -> tuple[str, ...]:
     """The options that put a fourth engine into the ring; a config has one at most."""
-    return tuple(f.name for f in parameters(Config) if f.metadata.get("engine"))
+    return tuple(option.parameter.name for option in OPTIONS if option.engine is not None)
 
 
 def config_names() -> list[str]:

@@ -12,15 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import ClassVar, Self, overload
+from typing import TYPE_CHECKING, ClassVar, Self, overload
 
-from vdla.isa.config import Config
 from vdla.support.errors import UserError
+from vdla.support.numbers import ceil_div
 
-Width = int | Callable[[Config], int]
+if TYPE_CHECKING:
+    from vdla.isa.config import Config
 
+Width = int | Callable[["Config"], int]
+Values = Callable[["Config"], tuple[int, ...]]
 
-Values = Callable[[Config], tuple[int, ...]]
+DRAM_BITS = 32
+OPCODE_BITS = 3
+STRIDE_BITS = 20
+SIDES = ("prev", "next", "across")  # of an engine, in the order of the token flags
 
 
 def _none(config: Config) -> tuple[int, ...]:
@@ -159,6 +165,15 @@ class Record:
         cls.fields = (*(f for f in cls.fields if f.name not in vars(cls)), *own)
         cls.defaults = {f.name: f.default for f in cls.fields}
 
+    @classmethod
+    def insert(cls, name: str, added: Field, behind: str) -> None:
+        """Adds a field behind another one."""
+        setattr(cls, name, added)
+        added.__set_name__(cls, name)
+        at = [f.name for f in cls.fields].index(behind) + 1
+        cls.fields = (*cls.fields[:at], added, *cls.fields[at:])
+        cls.defaults = {f.name: f.default for f in cls.fields}
+
     def __init__(self, **values: int) -> None:
         known = self.__dict__
         known.update(self.defaults)
@@ -231,3 +246,107 @@ class Record:
             value = (word >> bit) & mask
             values[name] = value if value <= high else value - mask - 1
         return record
+
+
+# Instructions ------------------------------------------------------------------------------------
+
+
+def count(*buffers: str) -> Width:
+    """Bits that count up to and including the depth of the deepest of some buffers."""
+    return lambda c: max(c.depth(b) for b in buffers).bit_length()
+
+
+class Index(Field):
+    """An entry of a buffer, or a number of entries less than it has."""
+
+    def __init__(self, buffer: str, doc: str, *, default: int = 0) -> None:
+        super().__init__(lambda c: c.index_bits(buffer), doc, default=default)
+        self.buffer = buffer  # as ``Config.depth`` names it
+
+
+class DramBase(Field):
+    """The DRAM address of an instruction's first entry: a multiple of the memory port's bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            DRAM_BITS,
+            "byte address of the first entry: a multiple of port_bytes, or the fault ADDRESS",
+        )
+
+    def multiple(self, config: Config) -> int:
+        """Bytes of a beat."""
+        return config.port_bytes
+
+
+def _has_across(config: Config) -> bool:
+    """Whether an engine has another one across the ring."""
+    return bool(config.fourth_engines)
+
+
+class Instruction(Record):
+    """The fields every instruction starts with."""
+
+    opcode: ClassVar[int]
+    mnemonic: ClassVar[str]
+    option: ClassVar[str] = ""  # the parameter of the configs that have the instruction; "": all
+    reads: ClassVar[tuple[str, ...]] = ()  # the memories that it reads; "dram" is one
+    writes: ClassVar[tuple[str, ...]] = ()  # those that it writes
+
+    op = Field(OPCODE_BITS, "opcode")
+    pop_prev = Field(1, "wait for a token from the previous engine")
+    pop_next = Field(1, "wait for a token from the next engine")
+    pop_across = OptionFlag("wait for a token from the engine across the ring", present=_has_across)
+    push_prev = Field(1, "give a token to the previous engine when finished")
+    push_next = Field(1, "give a token to the next engine when finished")
+    push_across = OptionFlag(
+        "give a token to the engine across the ring when finished", present=_has_across
+    )
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, "opcode"):
+            cls.mnemonic = cls.__name__.upper()
+            BY_OPCODE[cls.opcode] = cls
+
+    def __init__(self, **values: int) -> None:
+        super().__init__(**{**values, "op": self.opcode})
+
+    def encode(self, config: Config) -> bytes:
+        """The instruction as it lies in DRAM, little-endian."""
+        return self.pack(config).to_bytes(instruction_bytes(config), "little")
+
+    def is_legal(self, config: Config) -> bool:
+        """Whether the config knows the instruction and every enumerated field's value; else it is
+        a fault."""
+        known = self.exists(config)
+        return known and all(
+            self.__dict__[f.name] in f.legal(config) for f in self.fields if f.names
+        )
+
+    @classmethod
+    def exists(cls, config: Config) -> bool:
+        """Whether the config's machine has the instruction."""
+        return not cls.option or bool(getattr(config, cls.option))
+
+
+BY_OPCODE: dict[int, type[Instruction]] = {}
+
+
+@cache
+def instruction_set(config: Config) -> tuple[type[Instruction], ...]:
+    """The instructions that the config's machine has."""
+    return tuple(cls for _, cls in sorted(BY_OPCODE.items()) if cls.exists(config))
+
+
+def kind_of(opcode: int, config: Config) -> type[Instruction] | None:
+    """The instruction of a config that has an opcode, if there is one."""
+    cls = BY_OPCODE.get(opcode)
+    return cls if cls is not None and cls.exists(config) else None
+
+
+@cache
+def instruction_bytes(config: Config) -> int:
+    """Bytes of every instruction: the widest, rounded up to whole 64-bit words and beats."""
+    bits = max(cls.bits(config) for cls in instruction_set(config))
+    unit = max(8, config.port_bytes)
+    return ceil_div(bits, 8 * unit) * unit

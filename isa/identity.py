@@ -19,7 +19,7 @@ from functools import cache
 from itertools import combinations
 
 from vdla.isa import numbers
-from vdla.isa.config import Config, engine_options
+from vdla.isa.config import Config
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
     Init,
@@ -29,7 +29,10 @@ from vdla.isa.instructions import (
     memories,
     operations,
 )
+from vdla.isa.options import OPTIONS
+from vdla.isa.options.option import Option
 from vdla.isa.ring import numbered, ring_of
+from vdla.isa.rows import Row
 
 DIGITS = 8  # of a hash, in hex: one register
 
@@ -51,69 +54,8 @@ PROBES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option of a config, and what it adds to the instruction set where it is on.
-
-    ``parameter`` is its name in ``Config``, ``title`` the word for it in sentences: "with tables".
-    ``probes`` are configs that have it, ``semantics`` is a digest as ``SEMANTICS`` is one, of the
-    instructions that it adds or changes. ``needs`` are the parameters of options that it can't be
-    without: probes have these, too, and no others.
-    """
-
-    parameter: str
-    title: str
-    probes: tuple[Config, ...]
-    semantics: str
-    needs: frozenset[str] = frozenset()
-
-    def is_on(self, config: Config) -> bool:
-        """Whether a config has the option."""
-        return bool(getattr(config, self.parameter) != getattr(Config, self.parameter))
-
-
-OPTIONS = (
-    Option(
-        "table_bytes",
-        "tables",  # in the first probe their buffer is the deepest
-        (replace(PROBES[4], table_bytes=1 << 17), replace(PROBES[1], table_bytes=1 << 9)),
-        "102e4511",
-    ),
-    Option(
-        "forwarding",
-        "forwarding",
-        (replace(PROBES[0], forwarding=1), replace(PROBES[1], forwarding=1)),
-        "20ccdcd1",
-    ),
-    Option(
-        "window_taps",
-        "a window",
-        (replace(PROBES[0], window_taps=3), replace(PROBES[2], window_taps=2)),
-        "da3b9923",
-    ),
-    Option(
-        "window_rows",
-        "a window of two rows",
-        (
-            replace(PROBES[0], window_taps=3, window_rows=2),
-            replace(PROBES[1], window_taps=2, window_rows=2),
-        ),
-        "eb727a2d",
-        needs=frozenset({"window_taps"}),
-    ),
-    Option(
-        "vector_engine",
-        "a vector engine",
-        (replace(PROBES[4], vector_engine=1), replace(PROBES[1], vector_engine=1)),
-        "6a2eee8c",
-    ),
-    Option(
-        "reciprocal_units",
-        "reciprocals",
-        (replace(PROBES[0], reciprocal_units=4), replace(PROBES[1], reciprocal_units=1)),
-        "3b4e525c",
-    ),
-)
+# The options that add to the instruction set, or change it.
+ENCODED = tuple(option for option in OPTIONS if option.probes)
 
 
 @dataclass(frozen=True)
@@ -146,24 +88,26 @@ def other_isa(
     return f"{made} for another instruction set: expected ISA {expected}, found {actual}; {again}"
 
 
-def options_of(config: Config) -> tuple[Option, ...]:
-    """The options that a config has."""
-    return tuple(option for option in OPTIONS if option.is_on(config))
+def probes_of(option: Option) -> tuple[Config, ...]:
+    """Configs that have an option, those that it needs, and no others; none if it has no part."""
+    by_name = {probe.name: probe for probe in PROBES}
+    configs = option.probes.configs if option.probes else ()
+    return tuple(replace(by_name[name], **changes) for name, changes in configs)
 
 
 def isa_hash(config: Config | None = None) -> str:
     """The hash of a config's instruction set; without a config, of the set without options."""
-    return _isa_hash(() if config is None else options_of(config))
+    return _isa_hash(() if config is None else tuple(o for o in ENCODED if o.is_on(config)))
 
 
 def isa_hashes() -> dict[tuple[str, ...], str]:
     """The hash of each instruction set there is, by the titles of the options it has."""
     return {
         tuple(option.title for option in options): _isa_hash(options)
-        for count in range(len(OPTIONS) + 1)
-        for options in combinations(OPTIONS, count)
-        if all(option.needs <= {o.parameter for o in options} for option in options)
-        and len({each.parameter for each in options} & set(engine_options())) <= 1
+        for count in range(len(ENCODED) + 1)
+        for options in combinations(ENCODED, count)
+        if all(option.needs <= {o.parameter.name for o in options} for option in options)
+        and len([option for option in options if option.engine]) <= 1
     }
 
 
@@ -171,12 +115,13 @@ def isa_hashes() -> dict[tuple[str, ...], str]:
 def _isa_hash(options: tuple[Option, ...]) -> str:
     parts = [*_encoding(PROBES), *_arithmetic(), f"semantics {SEMANTICS}"]
     for option in options:
-        parts += [*_encoding(option.probes), f"semantics {option.semantics}"]
+        if option.probes:
+            parts += [*_encoding(probes_of(option)), f"semantics {option.probes.semantics}"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:DIGITS]
 
 
 def _encoding(probes: Sequence[Config]) -> Iterator[str]:
-    enums: tuple[Iterable[IntEnum], ...] = (
+    enums: tuple[Iterable[Row | IntEnum], ...] = (
         numbered(probes[0]), memories(probes[0]), Init, operations(probes[0])
     )  # fmt: skip
     for members in map(tuple, enums):

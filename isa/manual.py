@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from vdla.isa import instructions, numbers, registers
 from vdla.isa.config import Config, config_names, load_config
 from vdla.isa.fields import Record
-from vdla.isa.identity import OPTIONS, isa_hash
+from vdla.isa.identity import ENCODED, isa_hash, probes_of
 from vdla.isa.instructions import (
     INSTRUCTIONS,
     AluOp,
@@ -19,6 +19,8 @@ from vdla.isa.instructions import (
     instruction_bytes,
     instruction_set,
 )
+from vdla.isa.options import OPTIONS, option_files
+from vdla.isa.options.tables import tables
 from vdla.isa.registers import Fault
 
 
@@ -37,6 +39,10 @@ def manual(config: Config) -> str:
         inspect.getdoc(numbers) or "",
         "## Instructions",
         *(_section(cls, config) for cls in INSTRUCTIONS),
+        "## Operations of ALU",
+        _operations(),
+        "## Options",
+        *_options(),
         "## Micro-ops",
         f"{inspect.getdoc(Uop)} {config.uop_entry} bytes each.",
         _table(Uop, config),
@@ -52,9 +58,30 @@ def manual(config: Config) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def _operations() -> str:
+    """A row per operation of any config's ALU."""
+    rows = [
+        "| `alu_op` | result | low bits, signed | y | option |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    options = {op: option.title for option in OPTIONS for op in option.operations}
+    for op in AluOp:
+        bits = ", ".join(f"{name}: {n}" for name, n in op.bits.items())
+        source = "`acc[src]`" if op.y_from_acc else "`acc[src]` or `imm`"
+        rows.append(f"| {op.name} | {op.words} | {bits} | {source} | {options.get(op, '')} |")
+    return "\n".join(rows)
+
+
+def _options() -> Iterator[str]:
+    """Sections about the options, in the words of their files."""
+    for module in option_files():
+        keys = ", ".join(f"`{option.parameter.name}`" for option in module.OPTIONS)
+        yield f"### {keys}\n\n{inspect.getdoc(module)}"
+
+
 def _option_hashes() -> str:
     """The hashes of the instruction sets with one option each and what it needs, in a sentence."""
-    first, *others = (f"with {o.title} it is `{isa_hash(o.probes[0])}`" for o in OPTIONS)
+    first, *others = (f"with {o.title} it is `{isa_hash(probes_of(o)[0])}`" for o in ENCODED)
     return ", ".join((first.capitalize(), *others)) + "."
 
 
@@ -164,7 +191,7 @@ def _configs() -> str:
         c = load_config(name)
         rows.append(
             f"| `{name}` | {c.block_in} × {c.block_out} | {c.peak_gops:g} | {c.depth('inp')} | "
-            f"{c.depth('wgt')} | {c.depth('acc')} | {c.uop_depth} | {c.tables} | "
+            f"{c.depth('wgt')} | {c.depth('acc')} | {c.uop_depth} | {tables(c)} | "
             f"{8 * c.port_bytes} bit | `{c.hash}` |"
         )
     return "\n".join(rows) + "\n\nBuffer sizes are in entries."

@@ -12,24 +12,16 @@ class ConfigError(UserError):
     """A config that is malformed or describes a machine that can't exist."""
 
 
-def parameter(
-    doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30, *, option: bool = False
-) -> Any:
-    """One documented config parameter with its legal range; an ``option`` is off at its default."""
-    meta = {"doc": doc, "low": low, "high": high, "option": option}
+def parameter(doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30) -> Any:
+    """One documented config parameter with its legal range."""
+    meta = {"doc": doc, "low": low, "high": high}
     return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
 
 
 def pace(doc: str, default: int, low: int = 1, high: int = 1 << 30) -> Any:
     """A parameter that decides when instructions run, and nothing of what they are."""
-    meta = {"doc": doc, "low": low, "high": high, "option": False, "pace": True}
+    meta = {"doc": doc, "low": low, "high": high, "pace": True}
     return field(default=default, metadata=meta)
-
-
-def engine(doc: str) -> Any:
-    """An option, 0 or 1, that puts a fourth engine into the ring; a config has one at most."""
-    meta = {"doc": doc, "low": 0, "high": 1, "option": True, "engine": True}
-    return field(default=0, metadata=meta)
 
 
 def parameter_line(f: Field[Any], value: int) -> str:

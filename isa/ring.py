@@ -12,12 +12,12 @@ checker, registers, traces and reports.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache, cached_property
 
 from vdla.isa.config import Config
+from vdla.isa.engines import Engine
 from vdla.isa.instructions import (
     Alu,
     Finish,
@@ -28,17 +28,21 @@ from vdla.isa.instructions import (
     Unknown,
     instruction_set,
 )
+from vdla.isa.options import options_of
+from vdla.isa.options.option import AddedEngine
 from vdla.isa.parameters import ConfigError
 
-
-class Engine(IntEnum):
-    """The engines, by their numbers: the order of counters, of trace bits and of arrays."""
-
-    LOAD = 0
-    COMPUTE = 1
-    STORE = 2
-    VECTOR = 3  # only where the config has a vector engine
-
+__all__ = [
+    "BACK",
+    "RINGS",
+    "Engine",
+    "Ring",
+    "Role",
+    "TokenQueue",
+    "engines",
+    "numbered",
+    "ring_of",
+]
 
 # Per side of an engine, the side at which the neighbour there has the engine.
 BACK = {"next": "prev", "prev": "next", "across": "across"}
@@ -158,20 +162,43 @@ class Ring:
 
 @cache
 def ring_of(config: Config) -> Ring:
-    """The ring of a config's machine."""
-    tab = ("tab",) if config.tables else ()
-    roles: tuple[Role, ...]
-    load = Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab))
-    inp = ("inp",) if config.forwarding else ()
-    store = Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp))
-    if config.vector_engine:
-        compute = Role(Engine.COMPUTE, (Gemm, Finish), ("inp", "wgt", "acc", "uop"), ("acc",))
-        vector = Role(Engine.VECTOR, (Alu,), ("acc", "uop", *tab), ("acc",))
-        roles = (load, compute, vector, store)
-    else:
-        sources = ("inp", "wgt", "acc", "uop", *tab)
-        roles = (load, Role(Engine.COMPUTE, (Gemm, Alu, Finish), sources, ("acc",)), store)
-    return Ring(roles, instruction_set(config))
+    """The ring of a config's machine: the three engines, and those that its options add."""
+    known = instruction_set(config)
+    places: dict[Engine, list[type[Instruction]]] = {
+        Engine.LOAD: [Load], Engine.COMPUTE: [Gemm, Alu, Finish], Engine.STORE: [Store]
+    }  # fmt: skip
+    for added in (option.engine for option in options_of(config) if option.engine):
+        own = [cls for cls in known if cls.mnemonic in added.executes]
+        places = _with_engine(places, added, own)
+    roles = (_role(config, engine, executes) for engine, executes in places.items())
+    return Ring(tuple(roles), known)
+
+
+def _with_engine(
+    places: Mapping[Engine, list[type[Instruction]]],
+    added: AddedEngine,
+    own: list[type[Instruction]],
+) -> dict[Engine, list[type[Instruction]]]:
+    """The engines with one more, which takes its own instructions from them, in ring order."""
+    result: dict[Engine, list[type[Instruction]]] = {}
+    for engine, executes in places.items():
+        result[engine] = [cls for cls in executes if cls not in own]
+        if engine == added.behind:
+            result[added.engine] = own
+    return result
+
+
+def _role(config: Config, engine: Engine, executes: Iterable[type[Instruction]]) -> Role:
+    """An engine's role: it reads and writes what one of its instructions does."""
+    known = tuple(executes)
+    reads, writes = list[str](), list[str]()
+    for cls in known:
+        reads += cls.reads
+        writes += cls.writes
+        for option in options_of(config):
+            reads += option.reads.get(cls.mnemonic, ())
+            writes += option.writes.get(cls.mnemonic, ())
+    return Role(engine, known, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)))
 
 
 def engines(config: Config) -> tuple[Engine, ...]:

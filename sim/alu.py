@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import TABLE_RESULTS
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
     MUL_BITS,
     SHR_BITS,
-    TABLE_BITS,
     WADD_BITS,
     WEIGHT_BITS,
     Alu,
     AluOp,
 )
+from vdla.isa.operations import bits_of
+from vdla.isa.options.tables import TABLE_BITS, TABLE_RESULTS
 from vdla.sim.compiled import inline, shared
 from vdla.sim.nest import (
     COUNT,
@@ -41,7 +40,7 @@ _A_ZERO, _A_LOW, _A_HIGH = column(Alu, "zero"), column(Alu, "low"), column(Alu, 
 
 _ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ, _TABLE, *_LATER = (int(op) for op in AluOp)
 _SCALE, _RECIPROCAL, _RSQRT = _LATER
-_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
+_FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
 
 
 @shared

@@ -23,10 +23,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from vdla.isa.config import PAGE_BYTES, RESULT_BYTES, Config
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
-    NO_X,
     Alu,
     AluOp,
     Gemm,
@@ -36,6 +34,9 @@ from vdla.isa.instructions import (
     Store,
     instruction_bytes,
 )
+from vdla.isa.operations import X
+from vdla.isa.options.tables import RESULT_BYTES, results_per_word
+from vdla.isa.options.window import window_rows
 from vdla.sim.machine import Run
 from vdla.sim.nest import COUNT, EXTENT_0, UOP_BEGIN
 from vdla.sim.stream import Bytes, Rows, Stream, column, uop_layout
@@ -152,7 +153,7 @@ class _Counter:
         if buffer == "acc":
             self._access("acc", entries, bits, writes=True)
         elif memory == Mem.TAB:
-            results = entries * config.results_per_word
+            results = entries * results_per_word(config)
             self._access("tab", results, 8 * RESULT_BYTES, writes=True)
         else:
             beats = ceil_div(bits, self.port_bits)
@@ -178,7 +179,7 @@ class _Counter:
         """A product of a matrix and a vector for each micro-op."""
         config = self.config
         steps, first = self._steps(row)
-        vectors = 2 if row[_G_WINDOW] and config.window_rows > 1 else 1
+        vectors = 2 if row[_G_WINDOW] and window_rows(config) > 1 else 1
         from_zero = first if int(row[_G_INIT]) == Init.ZERO else 0
         self.multiply_adds += steps * config.macs_per_cycle
         self._access("inp", vectors * steps, 8 * config.inp_entry, writes=False)
@@ -191,8 +192,8 @@ class _Counter:
         op, lanes = AluOp(int(row[_A_OP])), self.config.block_out
         steps, first = self._steps(row)
         operated = steps - (first if row[_A_INIT] else 0)
-        reads_x = 0 if op in NO_X else operated
-        reads_y = 0 if row[_A_USE_IMM] and op not in ALWAYS_ACC_SRC else steps
+        reads_x = 0 if op.x is X.NONE else operated
+        reads_y = 0 if row[_A_USE_IMM] and not op.y_from_acc else steps
         self._access("acc", reads_x + reads_y, self.acc_bits, writes=False)
         self._access("acc", steps, self.acc_bits, writes=True)
         if operated:

@@ -12,11 +12,9 @@ from __future__ import annotations
 from itertools import accumulate
 from random import Random
 
-from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
     PAD_BITS,
-    TABLE_BITS,
     Alu,
     AluOp,
     Finish,
@@ -33,6 +31,8 @@ from vdla.isa.instructions import (
     stored_memories,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
+from vdla.isa.options.tables import RESULT_BYTES, TABLE_BITS, TABLE_RESULTS, tables
+from vdla.isa.options.window import pitch, sees_window, window_rows, window_taps
 from vdla.isa.program import Program
 from vdla.sim.corners import CORNER_SCALES, CORNER_VALUES, random_words
 from vdla.sim.ordering import Ordering
@@ -163,7 +163,7 @@ class _Generator:
 
     def _table(self) -> int:
         """The number of a table, often the first or the last."""
-        last = self.config.tables - 1
+        last = tables(self.config) - 1
         return self.rng.choice((last if self.top else 0, self.rng.randint(0, last)))
 
     def _table_words(self) -> int:
@@ -231,11 +231,11 @@ class _Generator:
 
     def _gemm(self) -> tuple[Instruction, Places, Places]:
         gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
-        if self.config.window_taps:
-            gemm.window = self.rng.randint(0, 1)
+        if window_taps(self.config):
+            vars(gemm)["window"] = self.rng.randint(0, 1)
         wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
         src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
-        if self.config.window_rows > 1:
+        if window_rows(self.config) > 1:
             src |= self._second_row(gemm, src)
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
@@ -250,13 +250,17 @@ class _Generator:
 
     def _second_row(self, gemm: Gemm, src: Places) -> Places:
         """Draws the pitch: 0, a short one, or one to INP's end; the second row's entries."""
-        if not gemm.window:
-            gemm.pitch = self.rng.choice((0, self._highest(Gemm, "pitch")))  # nothing reads it
+        if not sees_window(gemm):
+            vars(gemm)["pitch"] = self.rng.choice(
+                (0, self._highest(Gemm, "pitch"))
+            )  # nothing reads it
             return 0
         last = max((src >> self.place["inp"]).bit_length() - 1, 0) + self._largest(gemm, "inp")
         room = self.config.depth("inp") - 1 - last
-        gemm.pitch = self.rng.choice((0, self.rng.randint(0, min(room, WINDOW // 2)), room))
-        return src << gemm.pitch
+        vars(gemm)["pitch"] = self.rng.choice(
+            (0, self.rng.randint(0, min(room, WINDOW // 2)), room)
+        )
+        return src << pitch(gemm)
 
     def _alu(self) -> tuple[Instruction, Places, Places]:
         rng, op = self.rng, self.rng.choice(operations(self.config))
@@ -266,7 +270,7 @@ class _Generator:
             alu_op=op,
             use_imm=rng.randint(0, 1),
             init=rng.choice((0, 0, 1)),
-            imm=rng.choice(scales if op in (AluOp.RQ, AluOp.SCALE) else values),
+            imm=rng.choice(scales if op.imm == "scale" else values),
             weight=rng.choice((self._ends(-(1 << 23), (1 << 23) - 1), 0)),
             zero=rng.choice((self._ends(-256, 255), 0)),
             low=rng.choice((-128, -256, 60, 0, 255)),
@@ -288,7 +292,7 @@ class _Generator:
             writes |= dst << uop.dst
             if not (uop.first and alu.init):
                 reads |= table
-            if not alu.use_imm or op in ALWAYS_ACC_SRC:
+            if not alu.use_imm or op.y_from_acc:
                 reads |= src << uop.src
         self._unread(alu)
         return alu, reads | writes, writes

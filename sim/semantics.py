@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
+from vdla.isa.options.tables import results_per_word
+from vdla.isa.options.window import window_rows, window_taps
 from vdla.sim.alu import combine
 from vdla.sim.compiled import compiled, inline, prepare
 from vdla.sim.gemm import multiply
@@ -65,8 +67,8 @@ class State:
         self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
         self.uop = np.zeros((config.uop_depth + spare_uops, 4), np.int64)
         self.uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
-        self.tab = np.zeros((config.depth("tab"), config.results_per_word), np.int16)
-        window = config.window_rows, config.window_taps, config.block_in
+        self.tab = np.zeros((config.depth("tab"), results_per_word(config)), np.int16)
+        window = window_rows(config), window_taps(config), config.block_in
         self.memories = Memories(
             inp=self.inp,
             inp_rows=self.inp.view(np.uint8),

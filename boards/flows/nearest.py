@@ -19,6 +19,7 @@ from typing import NamedTuple
 from vdla.boards.board import Board
 from vdla.hw.fifo import SHALLOW
 from vdla.isa.config import Config, config_names, load_config
+from vdla.isa.options.fabric import fabric_lanes
 from vdla.isa.parameters import ConfigError
 from vdla.support.numbers import ceil_div
 
@@ -95,14 +96,14 @@ def estimate(
 def size(board: Board, config: Config) -> dict[str, float]:
     """LUT and FF in lanes of block_out, DSP in multipliers of 18 × 25 bits, BRAM in 18 Kbit."""
     logic = LOGIC[board.device[:2]]
-    in_fabric = config.block_in * config.fabric_lanes
+    in_fabric = config.block_in * fabric_lanes(config)
     macs = logic.mac * (config.macs_per_cycle - in_fabric) + FABRIC * in_fabric
     lanes = config.block_out + logic.port * config.port_bytes + macs
     return {
         "lut": logic.lut + lanes,
         "ff": logic.ff + lanes,
         # GEMM makes two products with one, the ALU takes three a lane, STORE two a lane.
-        "dsp": config.block_in * ceil_div(config.block_out - config.fabric_lanes, 2)
+        "dsp": config.block_in * ceil_div(config.block_out - fabric_lanes(config), 2)
         + 3 * config.block_out
         + 2 * config.port_bytes,
         # One more stands in a ULX3S's bridge.

@@ -16,6 +16,12 @@ from vdla.explore.area.structure import QUEUES, SCRATCHPADS, Placed, command_bit
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.isa.config import Config
+from vdla.isa.options.fabric import fabric_lanes
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.reciprocals import reciprocal_units
+from vdla.isa.options.tables import tables
+from vdla.isa.options.vector import has_vector_engine
+from vdla.isa.options.window import window_rows, window_taps
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import ring_of
 
@@ -32,7 +38,7 @@ def features(config: Config, family: Family, *, apart: bool = False) -> dict[str
     Units are kept ``apart`` or not: if not, what an engine doesn't read isn't kept for it.
     """
     placed = memories(config, family, apart=apart)
-    vector = config.vector_engine
+    vector = has_vector_engine(config)
     units = {
         AROUND: {ONCE: 1, "port bytes": config.port_bytes},
         CORE: {ONCE: 1, "vector engine": vector},
@@ -69,12 +75,12 @@ def registers(config: Config, family: Family, *, apart: bool = False) -> dict[st
     """Flip-flops of each unit that follow from the structure: vectors and beats that it keeps, and
     words read out of LUT RAMs a cycle after their address. Units are kept ``apart`` or not."""
     acc, port = WORD * config.block_out, 8 * config.port_bytes
-    held = max(acc, 8 * config.inp_entry * config.forwarding) - port  # beats of LOAD's entry
+    held = max(acc, 8 * config.inp_entry * forwards(config)) - port  # beats of LOAD's entry
     result = {
         "LOAD": held,
         "STORE": 2 * acc,  # a vector and its scales
-        "COMPUTE": acc * (2 if config.vector_engine else 1),  # the last results
-        "VECTOR": acc * config.vector_engine,
+        "COMPUTE": acc * (2 if has_vector_engine(config) else 1),  # the last results
+        "VECTOR": acc * has_vector_engine(config),
     }
     for placed in memories(config, family, apart=apart):
         memory, rams = placed.memory, placed.rams
@@ -101,7 +107,7 @@ def _fifo(depth: int, width: int) -> Features:
 
 
 def _load(config: Config) -> Features:
-    port, vector = 8 * config.port_bytes, config.vector_engine
+    port, vector = 8 * config.port_bytes, has_vector_engine(config)
     acc = WORD * config.block_out
     return {
         ONCE: 1,
@@ -112,9 +118,9 @@ def _load(config: Config) -> Features:
         "partial entries": sum(8 * config.entry(n) for n in ("inp", "wgt") if beats(config, n) > 1),
         "columns": sum(beats(config, n) for n in ("inp", "wgt", "acc")),
         "address bits": _address_bits(config),
-        "forwarding": config.forwarding,
-        "INP bits, forwarding": 8 * config.inp_entry * config.forwarding,
-        "tables": bool(config.tables),
+        "forwarding": forwards(config),
+        "INP bits, forwarding": 8 * config.inp_entry * forwards(config),
+        "tables": bool(tables(config)),
         "queue bits": config.reads_in_flight.bit_length(),
     }
 
@@ -128,15 +134,15 @@ def _store(config: Config) -> Features:
         "columns": config.acc_entry // config.port_bytes,
         **_fifo(4 * config.acc_entry // config.port_bytes, port),
         "address bits": config.index_bits("acc"),
-        "forwarding": config.forwarding,
-        "INP address bits, forwarding": config.index_bits("inp") * config.forwarding,
-        "vector engine": config.vector_engine,
+        "forwarding": forwards(config),
+        "INP address bits, forwarding": config.index_bits("inp") * forwards(config),
+        "vector engine": has_vector_engine(config),
     }
 
 
 def _gemm(config: Config) -> Features:
-    in_fabric, with_dsps = config.fabric_lanes, config.block_out - config.fabric_lanes
-    lanes, window = config.block_in, 2 * config.window_taps * config.window_rows
+    in_fabric, with_dsps = fabric_lanes(config), config.block_out - fabric_lanes(config)
+    lanes, window = config.block_in, 2 * window_taps(config) * window_rows(config)
     seen = min(config.block_out, config.block_in) // 2 * min(window, lanes)
     return {
         "multiply-adds in DSPs": lanes * with_dsps,
@@ -147,7 +153,7 @@ def _gemm(config: Config) -> Features:
         "input lanes, fabric": lanes * bool(in_fabric),
         "lanes seen in the window": seen,
         "lanes seen in the window, fabric": seen * in_fabric / config.block_out,
-        "lanes kept in the window": max(config.window_taps - 1, 0) * config.window_rows * lanes,
+        "lanes kept in the window": max(window_taps(config) - 1, 0) * window_rows(config) * lanes,
     }
 
 
@@ -156,9 +162,9 @@ def _alu(config: Config) -> Features:
     return {
         ONCE: 1,
         "lanes": lanes,
-        "lanes, tables": lanes * bool(config.tables),
-        "lanes, reciprocals": lanes * bool(config.reciprocal_units),
-        "lanes beside GEMM": lanes * (1 - config.vector_engine),
+        "lanes, tables": lanes * bool(tables(config)),
+        "lanes, reciprocals": lanes * bool(reciprocal_units(config)),
+        "lanes beside GEMM": lanes * (1 - has_vector_engine(config)),
     }
 
 
@@ -166,7 +172,7 @@ def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
     """A pipeline of micro-ops: COMPUTE, or VECTOR, which has no GEMM."""
     acc = WORD * config.block_out
     read = (("inp", "wgt") if gemm else ()) + ("acc", "acc", "uop")
-    units = config.reciprocal_units * alu
+    units = reciprocal_units(config) * alu
     address = sum(config.index_bits(name) for name in read)
     return {
         ONCE: 1,
@@ -176,8 +182,8 @@ def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
         "ACC bits, sums without ALU": acc * (not alu),
         "ALU": alu,
         "address bits, ALU": address * alu,
-        "window": bool(config.window_taps) * gemm,
-        "second row": (config.window_rows - 1) * gemm,
+        "window": bool(window_taps(config)) * gemm,
+        "second row": (window_rows(config) - 1) * gemm,
         "reciprocals": bool(units),
         "reciprocal units": units,
         "ACC bits, reciprocals": acc * bool(units),
@@ -215,7 +221,7 @@ def _scratchpads(config: Config, placed: Sequence[Placed]) -> Features:
     )
     return {
         "bits read out of LUTs": in_luts,
-        "table address bits": config.index_bits("tab") if config.tables else 0,
+        "table address bits": config.index_bits("tab") if tables(config) else 0,
     }
 
 

@@ -17,9 +17,13 @@ from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.hw.store.vectors import BUFFER_VECTORS
 from vdla.hw.tables import LANES as TABLE_LANES
-from vdla.isa.config import INT32_BYTES, RESULT_BYTES, TABLE_RESULTS, Config
+from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats
 from vdla.isa.instructions import Uop
+from vdla.isa.options.fabric import fabric_lanes
+from vdla.isa.options.tables import RESULT_BYTES, TABLE_RESULTS, tables
+from vdla.isa.options.vector import has_vector_engine
+from vdla.isa.options.window import window_rows
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 from vdla.support.numbers import ceil_div
@@ -59,9 +63,9 @@ def memories(config: Config, family: Family, *, apart: bool = False) -> tuple[Pl
 def _memories(config: Config, *, apart: bool) -> Iterator[tuple[str, Memory, int]]:
     """The unit, the memory, and how many there are."""
     scratchpad_reads = {
-        "inp": config.window_rows,
+        "inp": window_rows(config),
         "wgt": 1,
-        "uop": 2 if config.vector_engine else 1,
+        "uop": 2 if has_vector_engine(config) else 1,
         "acc": 2,
     }
     for name, reads in scratchpad_reads.items():
@@ -69,8 +73,8 @@ def _memories(config: Config, *, apart: bool) -> Iterator[tuple[str, Memory, int
         columns = (8 * config.entry(name) // count,) * count
         bits = () if apart else _bits_read(config, name, reads)
         yield SCRATCHPADS, Memory(config.depth(name), columns, reads=reads, bits_read=bits), 1
-    if config.tables:
-        table = Memory(config.tables * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
+    if tables(config):
+        table = Memory(tables(config) * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
         yield SCRATCHPADS, table, config.block_out // TABLE_LANES
     port, word = 8 * config.port_bytes, instruction_bits(config)
     for engine in ring_of(config).engines:
@@ -129,7 +133,7 @@ def _bits_read(config: Config, name: str, reads: int) -> tuple[frozenset[int], .
 
 def dsps(config: Config, family: Family) -> dict[str, int]:
     """Multipliers of each unit that has some."""
-    with_dsps = config.block_out - config.fabric_lanes
+    with_dsps = config.block_out - fabric_lanes(config)
     return {
         "GEMM": with_dsps // family.rows * config.block_in,
         "ALU": family.per_product * ALU_PRODUCTS * config.block_out,

@@ -29,6 +29,7 @@ from vdla.hw.layout import add_selected, is_operation, is_other_operation
 from vdla.hw.reciprocals import Reciprocals
 from vdla.hw.requantize import choose, delayed
 from vdla.isa.instructions import AluOp
+from vdla.isa.options.window import window_taps
 
 
 class Accumulator(enum.Enum, shape=2):
@@ -80,7 +81,7 @@ class Combine:
             self._look_up(self.ports.tab)
         if ports.units is not None:
             self._invert(ports.units)
-        if micro_ops.gemm and self.config.window_taps:
+        if micro_ops.gemm and window_taps(self.config):
             self._use_window()
 
     def _choose(self, source: Signal) -> None:

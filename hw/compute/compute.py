@@ -47,6 +47,7 @@ from vdla.hw.interfaces import (
 )
 from vdla.hw.reciprocals import Reciprocals
 from vdla.isa.config import Config
+from vdla.isa.options.tables import tables
 from vdla.isa.ring import Engine
 
 Stages = Sequence[data.View]
@@ -78,7 +79,7 @@ class Compute(Component):
                 "acc_write": Out(write_port(*acc)),
                 "acc_taken": Out(1),
                 **({"acc_y_taken": In(1)} if kinds.alu else {}),
-                **({"tab": Out(table_read_port(config))} if kinds.alu and config.tables else {}),
+                **({"tab": Out(table_read_port(config))} if kinds.alu and tables(config) else {}),
                 **({"claims": Out(claims())} if kinds.looks else {}),
                 **({"gemm": In(claims())} if kinds.alu and not kinds.gemm else {}),
             }
@@ -140,7 +141,7 @@ class Compute(Component):
             inp=self.inp if kinds.gemm else None,
             inp_second=self.inp_second if kinds.two_rows else None,
             wgt=self.wgt if kinds.gemm else None,
-            tab=self.tab if kinds.alu and self.config.tables else None,
+            tab=self.tab if kinds.alu and tables(self.config) else None,
         )
 
     def _write(self, m: Module, stages: Stages, latest: Value) -> None:

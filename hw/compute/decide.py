@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from amaranth import Array, Module, Mux, Signal, Value
@@ -23,9 +23,9 @@ from amaranth.lib import data
 from vdla.hw.compute.micro_op import MicroOps
 from vdla.hw.layout import add_selected, is_operation, layout, valid_register
 from vdla.isa import instructions as isa
-from vdla.isa.instructions import NO_X, SERIAL, TABLE_BITS, AluOp, Init
-
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)  # they read x early
+from vdla.isa.instructions import AluOp, Init
+from vdla.isa.operations import X
+from vdla.isa.options.tables import TABLE_BITS, tables
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Decide:
 
     def __init__(self, m: Module, micro_ops: MicroOps, ports: DecidePorts) -> None:
         self.m, self.config, self.ports = m, micro_ops.config, ports
-        self.micro_ops = micro_ops
+        self.micro_ops, self.operations = micro_ops, isa.operations(self.config)
         bits = micro_ops.index_bits
         self.at = {name: Signal(n + 2, name=f"{name}_at") for name, n in bits.items()}
         if micro_ops.two_rows:
@@ -78,7 +78,7 @@ class Decide:
         m, op, kinds = self.m, self.ports.f1.operation, self.micro_ops
         is_alu = kinds.is_alu(op)
         if kinds.alu:
-            m.d.comb += self.multiplies.eq(self._is_one_of(EARLY))
+            m.d.comb += self.multiplies.eq(self._is_one_of(lambda op: op.x is X.EARLY))
         m.d.comb += self.first.eq(uop.first & self._starts())
         if kinds.gemm:
             m.d.comb += [
@@ -86,7 +86,9 @@ class Decide:
                 self.biased.eq(self.first & ~is_alu & (op.init == Init.BIAS)),
             ]
         if kinds.alu:
-            always = self._or_lacks_x(self._is_one_of((AluOp.WADD,)))
+            always = self._or_lacks_x(
+                self._is_one_of(lambda op: op.y_from_acc and op.x is not X.NONE)
+            )
             m.d.comb += self.reads_y.eq(is_alu & (~op.use_imm | always))
 
     def _starts(self) -> Value:
@@ -97,20 +99,18 @@ class Decide:
         of_gemm = op.init != Init.ACC
         return Mux(op.is_alu, op.alu_init, of_gemm) if kinds.alu else of_gemm
 
-    def _is_one_of(self, operations: Sequence[AluOp]) -> Value:
-        """Whether the operation is one of these, of which the config has some."""
-        known = isa.operations(self.config)
-        op = self.ports.f1.operation.op
-        return is_operation(op, *(each for each in operations if each in known))
+    def _is_one_of(self, wanted: Callable[[AluOp], bool]) -> Value:
+        """Whether the operation is one of the wanted ones, of which the config has some."""
+        return is_operation(self.ports.f1.operation.op, *filter(wanted, self.operations))
 
     def _or_lacks_x(self, value: Value) -> Value:
         """Whether something holds, or the operation has no x: such a one's y is never immediate."""
-        some = any(op in isa.operations(self.config) for op in NO_X)
-        return value | self._is_one_of(NO_X) if some else value
+        some = any(op.x is X.NONE for op in self.operations)
+        return value | self._is_one_of(lambda op: op.x is X.NONE) if some else value
 
     def _looks_up(self) -> Value:
         """Whether the operation is TABLE; only asked where there is one."""
-        return self._is_one_of((AluOp.TABLE,))
+        return self._is_one_of(lambda op: op is AluOp.TABLE)
 
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""
@@ -127,9 +127,9 @@ class Decide:
     def _alu_beyond(self) -> Value:
         config, f1 = self.config, self.ports.f1
         beyond = self.reads_y & (self.at["src"] >= config.depth("acc"))
-        if config.tables:
+        if tables(config):
             number = f1.operation.imm[:TABLE_BITS].as_unsigned()
-            beyond |= self._looks_up() & ~self.first & (number >= config.tables)
+            beyond |= self._looks_up() & ~self.first & (number >= tables(config))
         return beyond
 
     def _gemm_beyond(self) -> Value:
@@ -165,7 +165,7 @@ class Decide:
         is_alu = self.micro_ops.is_alu(f1.operation)
         not_late = self._or_lacks_x(multiplies)
         late = ~f1.null & ~(is_alu & (not_late | first))
-        units = {"serial": ~f1.null & is_alu & ~first & self._is_one_of(SERIAL)}
+        units = {"serial": ~f1.null & is_alu & ~first & self._is_one_of(lambda op: op.serial)}
         return {
             **(units if self.micro_ops.has_units else {}),
             "reads_y": ~f1.null & self.reads_y,

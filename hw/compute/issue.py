@@ -23,6 +23,7 @@ from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import layout, valid_register
 from vdla.hw.loops import Loop
 from vdla.isa import instructions as isa
+from vdla.isa.options.window import window_taps
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Issue:
             fields["is_alu"] = word.op == isa.Alu.opcode
         if self.micro_ops.gemm:
             fields["init"] = word.init
-            if config.window_taps:
+            if window_taps(config):
                 fields["window"] = word.window  # of an ALU it means nothing
         if self.micro_ops.alu:
             alu = data.View(layout(isa.Alu, config), command.word[: isa.Alu.bits(config)])

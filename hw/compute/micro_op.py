@@ -18,6 +18,8 @@ from vdla.hw.interfaces import pushes
 from vdla.hw.layout import layout, operation_shape
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
+from vdla.isa.options.reciprocals import reciprocal_units
+from vdla.isa.options.window import window_rows, window_taps
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 
@@ -45,8 +47,8 @@ class MicroOps:
         }
         if self.gemm:
             self.index_bits |= {"wgt": config.index_bits("wgt"), "bias": config.index_bits("acc")}
-        self.two_rows = self.gemm and config.window_rows > 1
-        self.has_units = self.alu and config.reciprocal_units > 0
+        self.two_rows = self.gemm and window_rows(config) > 1
+        self.has_units = self.alu and reciprocal_units(config) > 0
         self.operation = self._operation()
 
     def _operation(self) -> data.StructLayout:
@@ -57,7 +59,7 @@ class MicroOps:
             fields["is_alu"] = 1
         if self.gemm:
             fields["init"] = isa.Gemm.init.width(config)
-            if config.window_taps:
+            if window_taps(config):
                 fields["window"] = 1
         if self.alu:
             fields |= {"alu_init": 1, "op": operation_shape(config), "use_imm": 1}

@@ -23,6 +23,7 @@ from vdla.hw.layout import beats
 from vdla.hw.scratchpad import Scratchpad
 from vdla.hw.tables import TablePads
 from vdla.isa.config import Config
+from vdla.isa.options.tables import tables
 from vdla.isa.ring import ring_of
 
 
@@ -34,7 +35,7 @@ class Memories:
         for name in ("inp", "wgt", "uop"):
             self._connect_direct(name)
         self._connect_acc()
-        if config.tables:
+        if tables(config):
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:

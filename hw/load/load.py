@@ -32,6 +32,8 @@ from vdla.hw.load.tiles import Tiles
 from vdla.hw.load.write import Writer, WriterPorts
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
+from vdla.isa.options.tables import tables
+from vdla.isa.options.vector import has_vector_engine
 from vdla.isa.ring import ring_of
 
 
@@ -51,7 +53,7 @@ class Load(Component):
             name: Out(write_port(config.depth(name), 8 * config.entry(name), beats(config, name)))
             for name in DIRECT
         }
-        if config.tables:
+        if tables(config):
             writes |= {"tab": Out(table_write_port(config)), "tab_taken": In(1)}
         self.shares_inp = len(ring_of(config).writers("inp")) > 1
         if self.shares_inp:
@@ -68,7 +70,7 @@ class Load(Component):
                 **writes,
                 "acc": Out(acc),
                 "computed": In(acc),
-                **({"vectored": In(acc)} if config.vector_engine else {}),
+                **({"vectored": In(acc)} if has_vector_engine(config) else {}),
                 "acc_taken": In(1),
                 "dram_pages": In(PAGES_BITS),
             }
@@ -119,13 +121,13 @@ class Load(Component):
             beat_waits=buffer.r_rdy,
             consume=consume,
             acc_taken=self.acc_taken,
-            tab_taken=self.tab_taken if self.config.tables else None,
+            tab_taken=self.tab_taken if tables(self.config) else None,
             writes_inp=self.writes_inp if self.shares_inp else None,
             memories=MemoryPorts(
                 direct,
                 self.acc,
-                (self.computed, *((self.vectored,) if self.config.vector_engine else ())),
-                self.tab if self.config.tables else None,
+                (self.computed, *((self.vectored,) if has_vector_engine(self.config) else ())),
+                self.tab if tables(self.config) else None,
             ),
         )
         return Writer(m, self.config, ports, tiles)

@@ -14,6 +14,7 @@ from vdla.hw.layout import beats, scaled
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem, memories
+from vdla.isa.options.tables import results_per_word
 
 
 def to_acc(memory: Value) -> Value:
@@ -41,7 +42,7 @@ def steps_of_entry(config: Config, memory: Value) -> Value:
     tab = Mem.TAB.name.lower()
 
     def steps(name: str) -> int:
-        return config.results_per_word if name == tab else beats(config, name)
+        return results_per_word(config) if name == tab else beats(config, name)
 
     return times_factor(config, memory, Const(1), steps)
 

@@ -21,8 +21,9 @@ from amaranth.lib import data
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import beats, lanes, subtract_selected
 from vdla.hw.load.memories import to_acc
-from vdla.isa.config import RESULT_BYTES, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
+from vdla.isa.options.tables import RESULT_BYTES, results_per_word
 from vdla.isa.ring import ring_of
 
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
@@ -76,14 +77,14 @@ class MemoryWrites:
         held = Signal((longest - 1) * bits, reset_less=True)
         holds = to_acc(memory)
         for name in shared:
-            holds |= memory == Mem[name.upper()]
+            holds |= memory == Mem.named(name.upper())
         with self.m.If(written.consume & holds):
             self.m.d.sync += held.eq(Cat(held, written.beat)[bits:])
         return Cat(held, written.beat)
 
     def _write_beats(self, name: str, port: Port) -> None:
         m, written, columns = self.m, self.written, len(port.enable)
-        with m.If(written.tile.memory == Mem[name.upper()]):
+        with m.If(written.tile.memory == Mem.named(name.upper())):
             with m.If(written.consume):
                 column = (written.beats_left == columns - n for n in range(columns))
                 m.d.comb += port.enable.eq(Cat(column))
@@ -94,7 +95,7 @@ class MemoryWrites:
 
     def _write_entries(self, name: str, port: Port, taken: Value) -> None:
         written, columns = self.written, len(port.enable)
-        enable = written.whole & (written.tile.memory == Mem[name.upper()])
+        enable = written.whole & (written.tile.memory == Mem.named(name.upper()))
         padding = self._padding().replicate(columns)
         self.m.d.comb += [
             port.enable.eq(enable.replicate(columns)),
@@ -110,7 +111,7 @@ class MemoryWrites:
         """One result of a word. The first comes first, then the last and those before it: the
         count that falls gives their numbers as it is."""
         written, bits = self.written, 8 * RESULT_BYTES
-        number = written.beats_left[: (self.config.results_per_word - 1).bit_length()]
+        number = written.beats_left[: (results_per_word(self.config) - 1).bit_length()]
         padding = Signal(signed(bits))
         results = Array(written.beat[i * bits : (i + 1) * bits] for i in range(1 << len(number)))
         self.m.d.comb += [

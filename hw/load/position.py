@@ -16,6 +16,7 @@ from vdla.hw.load.tiles import Tiles
 from vdla.hw.loops import Countdown, Loop
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
+from vdla.isa.options.tables import tables
 
 
 class Axis(Countdown):
@@ -59,7 +60,7 @@ class Position:
         self.last = Cat(level.end for level in (self.x, self.y, self.planes)).all()
         m.d.comb += self.is_data.eq(self.x.is_data & self.y.is_data)
         self.in_steps: Value = self.is_data
-        if config.tables:
+        if tables(config):
             self.in_steps = self.is_data | (tile.memory == Mem.TAB)
 
     def go_on(self, whole: Value, step: Value, unused: Value) -> None:

@@ -24,6 +24,7 @@ from vdla.hw.store.forward import is_outside_target
 from vdla.hw.store.vectors import is_narrow, vector_beats
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
+from vdla.isa.options.forwarding import forwards
 
 IN_FLIGHT = 8  # instructions started and not finished
 
@@ -81,17 +82,17 @@ def _walk(config: Config, ports: StartedPorts) -> dict[str, Value]:
     """The way of the head's beats through DRAM, or through INP if it ``forwards``."""
     head, beats = ports.head, vector_beats(config)
     dense, narrow = head.x_stride == 1, is_narrow(config, head.memory)
-    forwards = {"forwards": head.memory == Mem.INP} if config.forwarding else {}
+    to_inp = {"forwards": head.memory == Mem.INP} if forwards(config) else {}
     entries = Mux(dense, head.x_size, 1)
     base = head.dram_base[offset_bits(config) :]
     return {
         "base": base,
-        "outside": is_outside_target(config, base, ports.dram_pages, forwards.get("forwards")),
+        "outside": is_outside_target(config, base, ports.dram_pages, to_inp.get("forwards")),
         "run": Mux(narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw)),
         "x_runs": Mux(dense, 1, head.x_size),
         "y_runs": head.y_size,
         "z_runs": head.z_size,
         "narrow": narrow,
-        **forwards,
+        **to_inp,
         **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
     }

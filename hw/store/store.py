@@ -39,6 +39,7 @@ from vdla.hw.store.sender import Sender, SenderPorts
 from vdla.hw.store.started import Started, StartedPorts
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
+from vdla.isa.options.forwarding import forwards
 from vdla.isa.registers import INDEX_BITS
 
 
@@ -71,7 +72,7 @@ class Store(Component):
     def _forwarding(self) -> dict[str, Member]:
         """The ports that STORE has where it may write INP."""
         config = self.config
-        if not config.forwarding:
+        if not forwards(config):
             return {}
         inp = write_port(config.depth("inp"), 8 * config.inp_entry, beats(config, "inp"))
         return {"inp": Out(inp), "inp_taken": In(1)}
@@ -106,7 +107,7 @@ class Store(Component):
     def _sender(self, m: Module, pipeline: Pipeline, sent: Signal) -> Sender:
         """The burst side, and what waits for answers behind it."""
         waits = pipeline.beat_waits
-        forward = ForwardPorts(self.inp, self.inp_taken) if self.config.forwarding else None
+        forward = ForwardPorts(self.inp, self.inp_taken) if forwards(self.config) else None
         ports = SenderPorts(
             self.write, waits, sent, self.dram_pages, self.stop, pipeline.beat, forward
         )

@@ -13,6 +13,7 @@ from amaranth.lib import data
 from vdla.hw.layout import beats
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
+from vdla.isa.options.forwarding import forwards
 
 BUFFER_VECTORS = 4  # raw vectors the write buffer holds
 LIMIT_BITS = 8  # of zero, low and high
@@ -36,7 +37,7 @@ class VectorBeats(NamedTuple):
 
 def is_narrow(config: Config, memory: Value) -> Value:
     """Whether a STORE that names the memory requantizes its vectors: for ACC8, and for INP."""
-    return memory != Mem.ACC if config.forwarding else memory == Mem.ACC8
+    return memory != Mem.ACC if forwards(config) else memory == Mem.ACC8
 
 
 def vector_beats(config: Config) -> VectorBeats:

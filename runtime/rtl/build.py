@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vdla.isa.config import Config
 from vdla.isa.memory import Banks
+from vdla.isa.options.tables import tables
 from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
@@ -78,7 +79,7 @@ def _key(config: Config) -> str:
 
 def scratchpads(config: Config) -> tuple[str, ...]:
     """The memories of a core, where they lie in it; TAB has several, which hold the same."""
-    copies = config.block_out // LANES_PER_TABLE if config.tables else 0
+    copies = config.block_out // LANES_PER_TABLE if tables(config) else 0
     return (*SCRATCHPADS, *(f"tab.pair_{copy}" for copy in range(copies)))
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
-    TABLE_BITS,
     Alu,
     AluOp,
     Gemm,
@@ -16,6 +13,8 @@ from vdla.isa.instructions import (
     Mem,
     Store,
 )
+from vdla.isa.operations import bits_of
+from vdla.isa.options.tables import RESULT_BYTES, TABLE_BITS, TABLE_RESULTS
 from vdla.isa.ring import Engine
 from vdla.sim.checker.footprint import (
     L_DRAM,
@@ -101,7 +100,7 @@ _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
 _MEM_INP, _MEM_ACC, _MEM_ACC8, _MEM_UOP = (int(m) for m in (Mem.INP, Mem.ACC, Mem.ACC8, Mem.UOP))
 _BIAS, _TABLE = int(Init.BIAS), int(AluOp.TABLE)
-_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
+_FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
 _TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which memory
 
 

@@ -66,7 +66,7 @@ def energy(counts: Counts, config: Config, table: EnergyTable) -> Energy:
 
 
 def _operation(name: str, table: EnergyTable) -> float:
-    op = AluOp[name]
+    op = AluOp.named(name)
     if op in LOOKED_UP:
         return 0.0
     return table.events["add" if op in ADDITIONS else "multiply"]

@@ -7,8 +7,6 @@ keeps its own copy of the UOP buffer, since what is in there decides which entri
 from __future__ import annotations
 
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
-    TABLE_BITS,
     Alu,
     AluOp,
     Gemm,
@@ -16,6 +14,8 @@ from vdla.isa.instructions import (
     Load,
     Mem,
 )
+from vdla.isa.operations import bits_of
+from vdla.isa.options.tables import TABLE_BITS
 from vdla.sim.compiled import inline
 from vdla.sim.nest import window_pitch
 from vdla.sim.stream import column
@@ -30,7 +30,7 @@ _INIT = column(Gemm, "init")
 _OP, _USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _IMM = column(Alu, "init"), column(Alu, "imm")
 _GEMM, _TABLE, _INIT_BIAS = Gemm.opcode, int(AluOp.TABLE), int(Init.BIAS)
-_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
+_FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
 _MEMORY, _SRAM = column(Load, "memory"), column(Load, "sram_base")
 _IN_INP, _IN_WGT, _IN_ACC, _IN_UOP = int(Mem.INP), int(Mem.WGT), int(Mem.ACC), int(Mem.UOP)
 

@@ -21,7 +21,8 @@ the micro-op a cycle before writes.
 
 from __future__ import annotations
 
-from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, SERIAL, Alu, AluOp, Gemm, Init
+from vdla.isa.instructions import Alu, AluOp, Gemm, Init
+from vdla.isa.operations import X, bits_of
 from vdla.sim.compiled import inline
 from vdla.sim.nest import is_empty
 from vdla.sim.stream import column
@@ -52,10 +53,10 @@ _G_INIT, _INIT_ACC, _INIT_BIAS = column(Gemm, "init"), int(Init.ACC), int(Init.B
 _A_OP, _A_USE_IMM, _A_INIT = column(Alu, "alu_op"), column(Alu, "use_imm"), column(Alu, "init")
 _TABLE, _RECIPROCAL = int(AluOp.TABLE), int(AluOp.RECIPROCAL)
 # Sets of operations, a bit for each.
-_EARLY = sum(1 << op for op in (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE))
-_NOT_LATE = _EARLY | sum(1 << op for op in NO_X)
-_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
-_SERIAL = sum(1 << op for op in SERIAL)
+_EARLY = bits_of(op for op in AluOp if op.x is X.EARLY)
+_NOT_LATE = bits_of(op for op in AluOp if op.x is not X.LATE)
+_FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
+_SERIAL = bits_of(op for op in AluOp if op.serial)
 
 
 @inline

@@ -25,6 +25,10 @@ import numpy as np
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
 from vdla.isa.instructions import SIDES, Mem
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.reciprocals import reciprocal_groups, reciprocal_units
+from vdla.isa.options.tables import results_per_word, tables
+from vdla.isa.options.vector import has_vector_engine
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
@@ -362,7 +366,7 @@ def _variant(config: Config) -> Variant:
         engines=tuple(range(numbered(config)[-1] + 1)),
         sides=tuple(range(len(ring.sides))),
         queues=tuple(range(len(ring.token_queues))),
-        vector_engine=True if config.vector_engine else None,
+        vector_engine=True if has_vector_engine(config) else None,
         banks=True if config.memory.banks else None,
     )
 
@@ -385,14 +389,14 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.fetch_buffer_beats = fetch_buffer_beats(config)
     settings.entry_beats[:] = [config.entry(name) // port for name in _MEMORIES]
     settings.entry_steps[:] = settings.entry_beats
-    settings.entry_steps[Mem.TAB] = config.results_per_word
-    settings.tables = config.tables
-    settings.reciprocal_groups = config.reciprocal_groups
+    settings.entry_steps[Mem.TAB] = results_per_word(config)
+    settings.tables = tables(config)
+    settings.reciprocal_groups = reciprocal_groups(config)
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
-    settings.forwarding = bool(config.forwarding)
-    settings.reciprocal_units = bool(config.reciprocal_units)
+    settings.forwarding = bool(forwards(config))
+    settings.reciprocal_units = bool(reciprocal_units(config))
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)

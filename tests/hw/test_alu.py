@@ -9,10 +9,12 @@ from arithmetic import near, simulate, wrapped
 
 from vdla.hw.alu import DEPTH, LOOKED_UP, WEIGHED, Alu
 from vdla.isa.config import load_config
-from vdla.isa.instructions import SERIAL, AluOp, operations
+from vdla.isa.instructions import AluOp, operations
 from vdla.isa.numbers import pack_scale, rq
+from vdla.isa.options.tables import tables
 
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
+SERIAL = (AluOp.RECIPROCAL, AluOp.RSQRT)
 OPERATIONS = {  # of configs with an option, or without
     option: operations(load_config("tiny", [option]))
     for option in ("table_bytes=0", "table_bytes=512", "reciprocal_units=1")
@@ -110,7 +112,7 @@ def stream(micro_ops, option="table_bytes=512"):
             ctx.set(unit.late_x[0], now["x"] if reads_late(now) else none)
             ctx.set(unit.sums[0], now["sums"] if now["gemm"] else 0)
             ctx.set(unit.carry, now["carry"])
-            if config.tables:
+            if tables(config):
                 found = looks_up(late)
                 ctx.set(unit.looked_up, found)
                 ctx.set(unit.results[0], RESULTS[index] if found else -1)

@@ -33,6 +33,7 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import pack_scale
+from vdla.isa.options.tables import tables
 from vdla.isa.registers import Cause, Fault
 from vdla.isa.ring import Engine, ring_of
 from vdla.sim.machine import run_functional
@@ -84,7 +85,7 @@ class Seen:
 
 
 def buffers_of(config):
-    return (*BUFFERS, "tab") if config.tables else BUFFERS
+    return (*BUFFERS, "tab") if tables(config) else BUFFERS
 
 
 class Harness:
@@ -264,7 +265,7 @@ class Draw:
     def _alu(self):
         random, op = self.random, self.random.choice(operations(self.config))
         wide = random.randrange(-(1 << 31), 1 << 31)
-        number = random.randrange(self.config.tables or 1)
+        number = random.randrange(tables(self.config) or 1)
         return Alu(
             alu_op=op,
             use_imm=random.randrange(2),
@@ -294,7 +295,7 @@ class Draw:
         _, high = each.bounds(self.config)
         value = self.random.choice((high, self.random.randint(0, high)))
         if each.name == "imm":
-            value = self.config.tables + self.random.choice((0, 0, 17))
+            value = tables(self.config) + self.random.choice((0, 0, 17))
         stream[at] = stream[at].replace(**{each.name: value})
 
 
@@ -316,7 +317,9 @@ def expect(config, instructions, contents, engine=Engine.COMPUTE):
     for name in buffers:
         raw = contents[name]
         n = len(raw) // config.entry(name)
-        loads.append(Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1))
+        loads.append(
+            Load(memory=Mem.named(name.upper()), dram_base=at, x_size=n, y_size=1, z_size=1)
+        )
         dram[at : at + len(raw)] = raw
         at += -(-len(raw) // 64) * 64
     queue = ring_of(config).token_queue(Engine.LOAD, engine)

@@ -8,7 +8,8 @@ import pytest
 from amaranth.sim import Simulator
 
 from vdla.hw.tables import TablePads
-from vdla.isa.config import TABLE_RESULTS, load_config
+from vdla.isa.config import load_config
+from vdla.isa.options.tables import TABLE_RESULTS, tables
 
 CONFIGS = {
     "one table": ("table_bytes=512",),
@@ -22,7 +23,7 @@ def test_lanes_read_what_was_written(settings):
     """A write or a read in every cycle, or neither: then the lanes keep what they read."""
     config, random = load_config("tiny", settings), Random(3)
     pads = TablePads(config)
-    depth, lanes = config.tables * TABLE_RESULTS, range(config.block_out)
+    depth, lanes = tables(config) * TABLE_RESULTS, range(config.block_out)
     ends = (0, TABLE_RESULTS - 1, depth - 1)
     written, shown = [0] * depth, [0] * config.block_out
 

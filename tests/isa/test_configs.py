@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import fields, replace
 from itertools import permutations
 
 import pytest
 
 from vdla.isa.config import Config, config_names, load_config, parse_config
-from vdla.isa.identity import OPTIONS, isa_hash
+from vdla.isa.identity import ENCODED, isa_hash
 from vdla.isa.instructions import Gemm
 from vdla.isa.memory import Memory
+from vdla.isa.options import OPTIONS, options_of
+from vdla.isa.options.reciprocals import reciprocal_groups
+from vdla.isa.options.tables import results_per_word, tables
 from vdla.isa.parameters import ConfigError
 
 REQUIRED = {
@@ -63,7 +67,7 @@ def test_defaults(tmp_path):
         "reads_in_flight": 32,
         "read_buffer_beats": 256,
         "writes_in_flight": 16,
-        **{option.parameter: 0 for option in OPTIONS},
+        **{option.parameter.name: 0 for option in ENCODED},
         "window_rows": 1,
         "fabric_lanes": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
@@ -97,13 +101,13 @@ def test_an_option_that_is_off_changes_nothing(name):
     """Modules, records and bitstreams from before the option carry these hashes."""
     config = load_config(name)
     assert config.hash == HASHES[name]
-    assert config.tables == config.depth("tab") == 0
-    assert not config.to_dict().keys() & {option.parameter for option in OPTIONS}
+    assert tables(config) == config.depth("tab") == 0
+    assert not config.to_dict().keys() & {option.parameter.name for option in ENCODED}
     on = load_config(name, ["table_bytes=512"])
-    assert (on.tables, on.depth("tab") * config.port_bytes) == (1, 512)
+    assert (tables(on), on.depth("tab") * config.port_bytes) == (1, 512)
     assert on.hash != config.hash
     assert on.to_dict()["table_bytes"] == 512
-    off = [f"{option.parameter}={getattr(Config, option.parameter)}" for option in OPTIONS]
+    off = [f"{option.parameter.name}={option.parameter.off}" for option in ENCODED]
     assert load_config(name, off) == config
     others = [load_config(name, [setting]) for setting in ("forwarding=1", "window_taps=2")]
     assert len({config.hash, on.hash, *(other.hash for other in others)}) == 4
@@ -112,7 +116,7 @@ def test_an_option_that_is_off_changes_nothing(name):
 def test_paper_plus_is_paper_with_tables():
     plus = load_config("paper-plus")
     assert replace(plus, name="paper", table_bytes=0) == load_config("paper")
-    assert (plus.tables, plus.depth("tab"), plus.results_per_word) == (4, 256, 4)
+    assert (tables(plus), plus.depth("tab"), results_per_word(plus)) == (4, 256, 4)
 
 
 def test_paper_ring_is_paper_with_what_its_ring_can_have():
@@ -131,7 +135,7 @@ def test_fabric_lanes_change_the_hash_and_no_instruction():
 
 def test_paper_full_is_paper_ring_with_tables_and_reciprocals():
     full = load_config("paper-full")
-    assert (full.tables, full.reciprocal_units, full.reciprocal_groups) == (4, 4, 4)
+    assert (tables(full), full.reciprocal_units, reciprocal_groups(full)) == (4, 4, 4)
     off = {"table_bytes": 0, "reciprocal_units": 0}
     assert replace(full, name="paper-ring", **off) == load_config("paper-ring")
 
@@ -250,7 +254,12 @@ def test_values_that_contradict_each_other(values, message):
 
 
 def test_two_options_that_each_add_an_engine(monkeypatch):
-    monkeypatch.setattr("vdla.isa.config.engine_options", lambda: ("forwarding", "vector_engine"))
+    (vector,) = (option for option in OPTIONS if option.engine)
+
+    def with_engines(config):
+        return tuple(dataclasses.replace(o, engine=vector.engine) for o in options_of(config))
+
+    monkeypatch.setattr("vdla.isa.config.options_of", with_engines)
     assert error("paper", ["forwarding=1", "vector_engine=1"]) == (
         "config paper: expected one fourth engine at most, found forwarding and vector_engine; "
         "set one of them to 0"

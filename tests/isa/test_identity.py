@@ -16,7 +16,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, Ti
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
 from vdla.isa.config import config_names, engine_options, load_config
-from vdla.isa.identity import DIGITS, OPTIONS, PROBES, Identity, isa_hash, isa_hashes
+from vdla.isa.identity import DIGITS, ENCODED, PROBES, Identity, isa_hash, isa_hashes, probes_of
 from vdla.isa.instructions import (
     BY_OPCODE,
     Alu,
@@ -132,7 +132,7 @@ def test_widths_that_follow_another_buffer_are_another_isa(mine):
     """In some probe each buffer needs more bits than any other, so no rule passes for another."""
     for other in {"inp", "wgt", "acc", "uop"} - {mine}:
         assert any(c.index_bits(mine) > c.index_bits(other) for c in PROBES), (mine, other)
-    tables = OPTIONS[0].probes[0]
+    tables = probes_of(ENCODED[0])[0]
     assert tables.index_bits("tab") > tables.index_bits(mine)
 
 
@@ -141,36 +141,37 @@ def test_every_set_of_options_is_another_isa():
     those that it needs. Of two that one needs the other, three combinations of four exist."""
     hashes = isa_hashes()
     assert len(hashes) == len(set(hashes.values()))
-    one_engine = [o.title for o in OPTIONS if o.parameter in engine_options()]
-    others = len(OPTIONS) - len(one_engine)
+    one_engine = [o.title for o in ENCODED if o.parameter.name in engine_options()]
+    others = len(ENCODED) - len(one_engine)
     assert len(hashes) == (1 << others) * 3 // 4 * (1 + len(one_engine))  # with one, or none
     assert hashes[()] == isa_hash() == isa_hash(TINY) == "664760a4"
     assert hashes[("tables",)] == isa_hash(TABLES) == "5caf6147"
-    assert not any(option.is_on(config) for option in OPTIONS for config in PROBES)
-    for option in OPTIONS:
-        for config in option.probes:
-            own = {option.parameter, *option.needs}
-            assert {other.parameter for other in OPTIONS if other.is_on(config)} == own
+    assert not any(option.is_on(config) for option in ENCODED for config in PROBES)
+    for option in ENCODED:
+        for config in probes_of(option):
+            own = {option.parameter.name, *option.needs}
+            assert {other.parameter.name for other in ENCODED if other.is_on(config)} == own
             assert isa_hash(config) == hashes[_titles(own)]
-            for other in OPTIONS:
-                more = {other.parameter, *other.needs} - own
-                values = {name: getattr(other.probes[0], name) for name in more}
+            for other in ENCODED:
+                more = {other.parameter.name, *other.needs} - own
+                values = {name: getattr(probes_of(other)[0], name) for name in more}
                 holds = (
-                    "window_rows" not in more or config.block_in >= 4 * other.probes[0].window_taps
+                    "window_rows" not in more
+                    or config.block_in >= 4 * probes_of(other)[0].window_taps
                 )
                 if holds and _titles(own | more) in hashes:
                     assert isa_hash(replace(config, **values)) == hashes[_titles(own | more)]
 
 
 def _titles(parameters):
-    return tuple(option.title for option in OPTIONS if option.parameter in parameters)
+    return tuple(option.title for option in ENCODED if option.parameter.name in parameters)
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.title)
+@pytest.mark.parametrize("option", ENCODED, ids=lambda option: option.title)
 def test_what_an_option_means_is_part_of_its_sets_alone(option, monkeypatch):
-    changed = replace(option, semantics="0badf00d")
+    changed = replace(option, probes=replace(option.probes, semantics="0badf00d"))
     before = isa_hashes()
-    monkeypatch.setattr(identity, "OPTIONS", tuple(changed if o is option else o for o in OPTIONS))
+    monkeypatch.setattr(identity, "ENCODED", tuple(changed if o is option else o for o in ENCODED))
     for titles, digest in isa_hashes().items():
         assert (digest != before[titles]) == (option.title in titles), titles
 
@@ -192,7 +193,7 @@ def test_tables_are_another_isa(monkeypatch):
 
 def test_an_isa_is_no_config():
     configs = map(load_config, config_names())
-    plain = [config for config in configs if not any(option.is_on(config) for option in OPTIONS)]
+    plain = [config for config in configs if not any(option.is_on(config) for option in ENCODED)]
     assert len(plain) > 3
     assert {Identity.of(config).isa for config in plain} == {isa_hash()}
     assert len({Identity.of(load_config(name)).config for name in config_names()}) > 3

@@ -77,11 +77,11 @@ FAULTS = {
         combine, "Combine", "_invert", "units.clear.eq(used)", "units.clear.eq(0)",
     ),
     "a micro-op that starts from y is inverted": (
-        decide, "Decide", "_reads", "is_alu & ~first & self._is_one_of(SERIAL)",
-        "is_alu & self._is_one_of(SERIAL)",
+        decide, "Decide", "_reads", "is_alu & ~first & self._is_one_of(lambda op: op.serial)",
+        "is_alu & self._is_one_of(lambda op: op.serial)",
     ),
     "y is added to the word": (
-        alu, "Alu", "_or_inverts", "is_operation(self.late_op, *SERIAL)", "0",
+        alu, "Alu", "_or_inverts", "is_operation(self.late_op, *serial)", "0",
     ),
     "they read x": (
         decide, "Decide", "_reads", "self._or_lacks_x(multiplies)", "multiplies",

@@ -74,7 +74,7 @@ FAULTS = {
         position, "Position", "__init__", "self.is_data | (tile.memory == Mem.TAB)", "self.is_data",
     ),
     "the last table lies beyond TAB": (
-        decide, "Decide", "_alu_beyond", "number >= config.tables", "number >= config.tables - 1",
+        decide, "Decide", "_alu_beyond", "number >= tables(config)", "number >= tables(config) - 1",
     ),
     "a TABLE that starts from y reads its table": (
         decide, "Decide", "_alu_beyond", "self._looks_up() & ~self.first &", "self._looks_up() &",

@@ -306,7 +306,7 @@ def test_a_micro_op_is_added_to_the_base(memory, entry):
         stream = [
             Load(memory=Mem.UOP, push_next=1, **one),
             Gemm(pop_prev=1, uop_count=1, dst_base=3, src_base=1, wgt_base=2),
-            Load(memory=Mem[memory], sram_base=at, **one),
+            Load(memory=Mem.named(memory), sram_base=at, **one),
             Finish(),
         ]
         found = [each.kind for each in check(config, stream, dram, 0x2000)]

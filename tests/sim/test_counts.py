@@ -9,8 +9,6 @@ import pytest
 
 from vdla.isa.config import load_config
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
-    NO_X,
     Alu,
     AluOp,
     Finish,
@@ -22,6 +20,8 @@ from vdla.isa.instructions import (
     Uop,
     instruction_bytes,
 )
+from vdla.isa.operations import X
+from vdla.isa.options.tables import tables
 from vdla.isa.program import Program
 from vdla.sim.counts import Access, Counts, counts_of
 from vdla.sim.machine import run_stream
@@ -133,11 +133,11 @@ class Interpreter:
         op, lanes = AluOp(alu.alu_op), self.config.block_out
         for uop in self.micro_ops(alu):
             copies = bool(uop.first and alu.init)
-            if op in ALWAYS_ACC_SRC or not alu.use_imm:
+            if op.y_from_acc or not alu.use_imm:
                 self.touch("acc", False, 32 * lanes)
             if not copies:
                 self.operations[op.name] += lanes
-                if op not in NO_X:
+                if op.x is not X.NONE:
                     self.touch("acc", False, 32 * lanes)
                 for _ in range(lanes if op == AluOp.TABLE else 0):
                     self.touch("tab", False, 16)
@@ -172,9 +172,9 @@ def test_counts_of_random_programs(name, programs):
         }
         seen |= set(counts.accesses)
         done.update(counts.operations)
-    memories = {"inp", "wgt", "acc", "uop"} | ({"tab"} if config.tables else set())
+    memories = {"inp", "wgt", "acc", "uop"} | ({"tab"} if tables(config) else set())
     assert {(a.memory, a.writes) for a in seen} == {(m, w) for m in memories for w in (0, 1)}
-    assert len(done) == (11 if config.tables else 7)
+    assert len(done) == (11 if tables(config) else 7)
 
 
 def test_counts_of_two_runs_add_up():

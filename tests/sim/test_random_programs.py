@@ -15,6 +15,7 @@ import pytest
 from vdla.isa.config import config_names, load_config
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem, Store, Uop
 from vdla.isa.numbers import reciprocal, rq, rsqrt
+from vdla.isa.options.tables import results_per_word
 from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
@@ -264,7 +265,7 @@ class Plain:
         self.wgt = np.zeros((config.depth("wgt"), config.block_out, config.block_in), np.int8)
         self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
         self.uop = [Uop()] * config.uop_depth
-        self.tab = np.zeros((config.depth("tab"), config.results_per_word), np.int16)
+        self.tab = np.zeros((config.depth("tab"), results_per_word(config)), np.int16)
 
     def execute(self, each):
         getattr(self, each.mnemonic.lower())(each)

@@ -18,7 +18,6 @@ from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
-    TABLE_BITS,
     Alu,
     AluOp,
     Finish,
@@ -33,6 +32,9 @@ from vdla.isa.instructions import (
     instruction_set,
     memories,
 )
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.tables import TABLE_BITS, tables
+from vdla.isa.options.window import window_rows
 from vdla.isa.program import Program
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine, Ring, TokenQueue, ring_of
@@ -129,13 +131,13 @@ def faults(config: Config) -> Mapping[str, Recipe]:
             for memory in memories(config)
         },
     }  # fmt: skip
-    if 0 < config.tables < 1 << TABLE_BITS:
+    if 0 < tables(config) < 1 << TABLE_BITS:
         last = (1 << TABLE_BITS) - 1
         outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
-    if config.window_rows > 1:
+    if window_rows(config) > 1:
         outside["a second row beyond INP"] = Gemm(**nest, extent_0=2, src_0=1, window=1,
                                                   pitch=depth("inp") - 1)  # fmt: skip
-    if config.forwarding:
+    if forwards(config):
         end = depth("inp") * config.inp_entry
         last = max(end - config.out_entry, 0)
         outside["a STORE beyond INP"] = Store(memory=Mem.INP, dram_base=end, **ONE)

@@ -10,6 +10,8 @@ import numpy as np
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, AluOp, Finish, Instruction, Load, Mem, Store
 from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.tables import tables
 from vdla.isa.program import Program
 from vdla.isa.ring import ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES
@@ -20,9 +22,9 @@ ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 def directed(config: Config) -> Mapping[str, Callable[[Config, Random], Program]]:
     """Makers of the programs, by their names; those of options are there where these are on."""
     makers = {"many STOREs": _stores, "ties": _ties}
-    if config.tables > 1:
+    if tables(config) > 1:
         makers["a table beside another"] = _tables
-    if config.forwarding:
+    if forwards(config):
         makers["STOREs to INP beside LOADs"] = _forwards
     return makers
 
@@ -63,8 +65,8 @@ def _ties(config: Config, rng: Random) -> Program:
 
 def _tables(config: Config, rng: Random) -> Program:
     """One table is filled, with rows and padding, while every lane reads another one."""
-    words = config.depth("tab") // config.tables
-    read, filled = rng.sample(range(config.tables), 2)
+    words = config.depth("tab") // tables(config)
+    read, filled = rng.sample(range(tables(config)), 2)
     entries = min(config.depth("acc") // 2, 64)
     most = min(Alu.extent_0.bounds(config)[1], 9)
     load = Load(memory=Mem.TAB, z_size=1)

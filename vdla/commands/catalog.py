@@ -12,9 +12,10 @@ from pathlib import Path
 from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config, parse_config
-from vdla.isa.identity import OPTIONS
+from vdla.isa.identity import ENCODED
 from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
+from vdla.isa.options.tables import tables
 from vdla.isa.program import Program
 from vdla.options.spelling import UsageError
 from vdla.support.install import pip_install
@@ -63,7 +64,7 @@ def configs(
                 f"{c.block_in} × {c.block_out}",
                 f"{c.peak_gops:g}",
                 *_depths(c),
-                str(c.tables),
+                str(tables(c)),
                 f"{8 * c.port_bytes} bit",
                 c.hash,
             )
@@ -111,8 +112,8 @@ def derived(config: Config) -> dict[str, object]:
         "bytes_per_cycle": config.bytes_per_cycle,
         "instruction_bytes": instruction_bytes(config),
         "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
-        "tables": config.tables,
-        "options": [option.title for option in OPTIONS if option.is_on(config)],
+        "tables": tables(config),
+        "options": [option.title for option in ENCODED if option.is_on(config)],
         "field_bits": {cls.mnemonic: cls.bits(config) for cls in instruction_set(config)},
         "uop_bits": Uop.bits(config),
     }

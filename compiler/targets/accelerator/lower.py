@@ -41,6 +41,8 @@ from vdla.compiler.tir.spec import FLAT, LoopSpec
 from vdla.compiler.tir.verify import verify
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
+from vdla.isa.options.vector import has_vector_engine
+from vdla.isa.options.window import window_taps
 from vdla.isa.ring import Engine
 from vdla.sim.checker.progress import prove_progress
 
@@ -98,7 +100,7 @@ def to_loops(func: PrimFunc, config: Config, dump: Dump | None = None) -> PrimFu
     check_intrinsics(func, config)
     _dump(dump, "loops", lambda: show(func))
     check_threads(func, config)
-    for spec, run in (*(WINDOW_PASSES if config.window_taps else ()), *PASSES):
+    for spec, run in (*(WINDOW_PASSES if window_taps(config) else ()), *PASSES):
         func = verify(run(func), spec=spec)
         _dump(dump, spec.name, lambda: show(func))
     return func
@@ -181,7 +183,7 @@ class Linker:
         """First entry in ACC where a kernel has room beside the one before it; 0: it runs behind
         that one.
         """
-        if not self.config.vector_engine or not self.parts or has_gemm(ops):
+        if not has_vector_engine(self.config) or not self.parts or has_gemm(ops):
             return 0
         before = self.parts[-1]
         entries = acc_entries(before.ops)

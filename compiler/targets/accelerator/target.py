@@ -63,6 +63,9 @@ from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileR
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.target import Layout, Report, Target
 from vdla.isa.config import Config
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.reciprocals import reciprocal_units
+from vdla.isa.options.tables import tables
 
 RUNS: Kinds = frozenset((QRunsOfImage, QImageOfRuns))
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
@@ -173,13 +176,13 @@ class Accelerator(Target):
         result: list[Pass[Layout]] = [Pass("fix_biases", fix_biases)]
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
-        if self.config.reciprocal_units and self.config.forwarding:
+        if reciprocal_units(self.config) and forwards(self.config):
 
             def attended(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
                 return fuse_attention(graph, placements, self.config)
 
             result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
-        if self.config.tables:
+        if tables(self.config):
             kinds = frozenset((ops.QConv2dTable, ops.QConv2dAddTable))
             result.append(Pass("fuse_tables", fuse_tables, adds=kinds))
         return result

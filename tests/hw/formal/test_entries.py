@@ -62,7 +62,7 @@ def build(proof, state, config):
     works, size = load.writer.works, Signal(8)
     proof.m.d.comb += size.eq(beats(config, "acc8"))
     for name in (*DIRECT, "acc"):
-        with proof.m.If(tile.memory == Mem[name.upper()]):
+        with proof.m.If(tile.memory == Mem.named(name.upper())):
             proof.m.d.comb += size.eq(beats(config, name))
     left = position.beats.left
     proof.check((left >= 1) & (left <= size) & (taken.before == size - left), when=works)
@@ -77,7 +77,7 @@ def build(proof, state, config):
         proof.check(kept, when=works & holds & (taken.before >= n))
     written = {}
     for name in DIRECT:
-        port, here = getattr(load, name), works & (tile.memory == Mem[name.upper()])
+        port, here = getattr(load, name), works & (tile.memory == Mem.named(name.upper()))
         whole = name == "inp" and config.forwarding
         check = check_entries if whole else check_beats
         written[name] = check(proof, port, here, (taken, consume, beat), position, tile)
@@ -141,7 +141,8 @@ def test_entries_are_made_of_the_beats_that_come(proof, state, config):
 @pytest.mark.parametrize(
     "fault",
     [
-        (memory_ports, "MemoryWrites", "_hold", "holds |= memory == Mem[name.upper()]", "pass"),
+        (memory_ports, "MemoryWrites", "_hold", "holds |= memory == Mem.named(name.upper())",
+         "pass"),
         (memory_ports, "MemoryWrites", "_write_entries", "taken[-len(port.data) :]",
          "taken[: len(port.data)]"),
         (write, "Writer", "__init__", "completes = ~is_data |", "completes ="),

@@ -7,6 +7,7 @@ from itertools import product
 
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import Load, Mem, Store
+from vdla.isa.options.forwarding import forwards
 from vdla.sim.stream import Stream
 
 MOVES = (Load, Store)
@@ -21,7 +22,7 @@ def burst_goals(config: Config) -> Iterator[str]:
         longest = [BURSTS[2], CUTS[2]] if config.burst_beats > 2 else []
         for kind in (*BURSTS[:2], *CUTS[:2], *longest, *RUNS):
             yield f"bursts: {cls.mnemonic} {kind}"
-    if config.forwarding:
+    if forwards(config):
         yield from (f"bursts: none, but beats to INP {kind}" for kind in RUNS)
 
 

@@ -12,6 +12,7 @@ from vdla.analysis.case import Outcome
 from vdla.analysis.cases import MOST_TOKENS
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load
+from vdla.isa.options.vector import has_vector_engine
 from vdla.isa.registers import Cause, counter
 from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.stream import Stream, column
@@ -33,7 +34,7 @@ def _impossible(config: Config) -> set[tuple[Engine, Cause]]:
     no bank, nor does GEMM: what waits is ALU, wherever it is executed."""
     roles = ring_of(config).roles
     away = {role.engine for role in roles if "dram" not in (*role.reads, *role.writes)}
-    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if config.vector_engine else set()
+    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if has_vector_engine(config) else set()
     return {(engine, Cause.MEMORY) for engine in away} | {(Engine.STORE, Cause.BANK)} | gemm_alone
 
 

@@ -9,12 +9,9 @@ import numpy as np
 
 from vdla.analysis.case import Case, Outcome
 from vdla.analysis.coverage.bursts import MOVES, runs
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import (
-    ALWAYS_ACC_SRC,
     MUL_BITS,
-    SERIAL,
-    TABLE_BITS,
     WEIGHT_BITS,
     Alu,
     AluOp,
@@ -27,6 +24,8 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, MAX_SHIFT, unpack_scale
+from vdla.isa.options.tables import TABLE_BITS, TABLE_RESULTS, tables
+from vdla.isa.options.window import pitch, sees_window, window_rows, window_taps
 from vdla.isa.ring import Engine, ring_of
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
@@ -73,11 +72,11 @@ VALUES = {
 def value_goals(config: Config) -> Iterator[str]:
     """The corners of every operation's operands and results."""
     absent = {f"ALU {op.name}" for op in set(AluOp) - set(operations(config))}
-    if not config.window_taps:
+    if not window_taps(config):
         absent.add("GEMM's window")
-    if config.window_rows == 1:
+    if window_rows(config) == 1:
         absent.add("GEMM's second row")
-    if config.tables == 1:
+    if tables(config) == 1:
         absent.add("ALU TABLE: a table but the first")
     for what, kinds in VALUES.items():
         if what not in absent:
@@ -195,7 +194,7 @@ class Replay:
         reads: set[Place] = set()
         writes: set[Place] = set()
         # The window's vectors, of this GEMM's micro-ops as far as it is: those of each row.
-        self.vectors: list[list[np.ndarray]] = [[] for _ in range(self.config.window_rows)]
+        self.vectors: list[list[np.ndarray]] = [[] for _ in range(window_rows(self.config))]
         per_word = self.config.uops_per_word
         for i, j, k in product(*map(range, each.extents())):
 
@@ -212,14 +211,14 @@ class Replay:
                 if isinstance(each, Gemm):
                     wgt += at("wgt")
                     reads |= {("inp", src), ("wgt", wgt)}
-                    if each.window:
-                        reads.add(("inp", src + each.pitch))
+                    if sees_window(each):
+                        reads.add(("inp", src + pitch(each)))
                     bias = at("bias") if first and each.init == Init.BIAS else None
                     reads |= {("acc", dst if bias is None else bias)}
                     self._gemm(each, first, dst, src, wgt, bias)
                 else:
                     reads.add(("acc", dst))
-                    if not each.use_imm or each.alu_op in ALWAYS_ACC_SRC:
+                    if not each.use_imm or AluOp(each.alu_op).y_from_acc:
                         reads.add(("acc", src))
                     if each.alu_op == AluOp.TABLE and not (first and each.init):
                         reads |= self._table(each)
@@ -228,7 +227,7 @@ class Replay:
 
     def _table(self, each: Alu) -> set[Place]:
         """The entries of TAB that a TABLE may read: those of its table."""
-        words = self.config.depth("tab") // self.config.tables
+        words = self.config.depth("tab") // tables(self.config)
         first = each.imm % (1 << TABLE_BITS) * words
         return {("tab", entry) for entry in range(first, first + words)}
 
@@ -250,12 +249,12 @@ class Replay:
 
     def _seen_lanes(self, each: Gemm, src: int) -> np.ndarray:
         """Lanes that each output sees: the vector at ``src``, or a part of it and the window."""
-        outputs, lanes, taps = self.config.block_out, self.config.block_in, self.config.window_taps
+        outputs, lanes, taps = self.config.block_out, self.config.block_in, window_taps(self.config)
         seen = np.tile(self.state.inp[src].astype(np.int64), (outputs, 1))
-        if not each.window:
+        if not sees_window(each):
             return seen
         for row, vectors in enumerate(self.vectors):
-            vectors.append(self.state.inp[src + row * each.pitch].astype(np.int64))
+            vectors.append(self.state.inp[src + row * pitch(each)].astype(np.int64))
             window = [*vectors[: -taps - 1 : -1], *[np.zeros(lanes, np.int64)] * taps]
             for o, i in np.ndindex(outputs, 2 * taps):
                 seen[o, 2 * taps * row + i] = window[i // 2][(o // 2 * 2 + i % 2) % lanes]
@@ -263,16 +262,16 @@ class Replay:
         return seen
 
     def _window_values(self, each: Gemm, seen: np.ndarray) -> None:
-        taps, steps = self.config.window_taps, len(self.vectors[0])
+        taps, steps = window_taps(self.config), len(self.vectors[0])
         kinds = {
             "lacks older vectors": steps < taps,
             "is full": steps >= taps,
             "an older vector counts": seen[:, 2 : 2 * taps].any(),
         }
         self._values("GEMM's window", kinds)
-        if self.config.window_rows > 1:
+        if window_rows(self.config) > 1:
             older = seen[:, 2 * taps + 2 : 4 * taps].any()
-            kinds = {"is the first": each.pitch == 0, "is another": each.pitch > 0,
+            kinds = {"is the first": pitch(each) == 0, "is another": pitch(each) > 0,
                      "an older vector counts": older}  # fmt: skip
             self._values("GEMM's second row", kinds)
 
@@ -282,7 +281,7 @@ class Replay:
         self._values("ALU starts", {"from y": starts, "from x": not starts})
         if not starts:
             for lane, x in enumerate(map(int, acc[dst])):
-                immediate = each.use_imm and op not in ALWAYS_ACC_SRC
+                immediate = each.use_imm and not op.y_from_acc
                 y = each.imm if immediate else int(acc[src][lane])
                 self._operation(each, op, x, y)
         one = each.replace(
@@ -303,7 +302,7 @@ class Replay:
         if op == AluOp.TABLE:
             self._looked_up(name, y, each.imm)
             return
-        if op in SERIAL:
+        if op.serial:
             self._inverted(name, y)
             return
         amount = _low(y, 6)

@@ -19,8 +19,9 @@ from vdla.compiler.targets.accelerator.description.memory import (
     vector_elements,
 )
 from vdla.compiler.tir.ir import Buffer, Var
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import PAD_BITS, Load, Mem
+from vdla.isa.options.tables import TABLE_RESULTS, results_per_word
 
 Bases = Mapping[Buffer, int]
 
@@ -104,7 +105,7 @@ class Iteration:
 
     def entry_words(self, memory: Mem) -> int:
         """Entries of the instruction in one of the memory's: a LOAD moves tables by port words."""
-        return TABLE_RESULTS // self.config.results_per_word if memory == Mem.TAB else 1
+        return TABLE_RESULTS // results_per_word(self.config) if memory == Mem.TAB else 1
 
     def fields(self, emit: Emit) -> dict[str, int]:
         """The instruction's fields that are fixed, and those that parameters give."""

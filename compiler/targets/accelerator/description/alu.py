@@ -17,8 +17,9 @@ from vdla.compiler.targets.accelerator.description.memory import ACC, TAB
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
-from vdla.isa.config import TABLE_RESULTS, Config
-from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp
+from vdla.isa.config import Config
+from vdla.isa.instructions import Alu, AluOp
+from vdla.isa.options.tables import TABLE_RESULTS
 
 BINARY: dict[AluOp, Callable[[Expr, Expr], Expr]] = {
     AluOp.ADD: lambda x, y: x + y,
@@ -211,7 +212,7 @@ def _times_minus_one(x: str) -> Emit:
 
 def _operand_ranges(op: AluOp) -> dict[str, Range]:
     """Ranges of x and y that an operation takes whole, where these are less than an int32."""
-    bits = ALU_OPERAND_BITS.get(op, {})
+    bits = op.bits
     return {name: signed(bits[name]) for name in ("x", "y") if name in bits}
 
 

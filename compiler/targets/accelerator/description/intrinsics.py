@@ -41,8 +41,12 @@ from vdla.compiler.targets.accelerator.description.memory import ACC, INP, TAB, 
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp, Gemm, Init, Load, Mem, Store
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.reciprocals import reciprocal_units
+from vdla.isa.options.tables import TABLE_RESULTS, tables
+from vdla.isa.options.window import window_rows, window_taps
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,8 @@ def intrinsics(config: Config) -> Intrinsics:
         keep8_pad=_keep8("keep8_pad", config, padded=True),
         windows={
             (rows, taps): _window(rows, taps, config)
-            for rows in range(1, config.window_rows + 1)
-            for taps in range(2, config.window_taps + 1)
+            for rows in range(1, window_rows(config) + 1)
+            for taps in range(2, window_taps(config) + 1)
         },
         absent=_absent(config),
     )
@@ -170,9 +174,9 @@ def intrinsics(config: Config) -> Intrinsics:
 
 def _absent(config: Config) -> frozenset[str]:
     """The names of what a config has no instructions for."""
-    of_tables = () if config.tables else ("load_tab", "alu_table")
-    of_forwarding = () if config.forwarding else ("keep8", "keep8_pad")
-    of_reciprocals = () if config.reciprocal_units else OF_RECIPROCALS
+    of_tables = () if tables(config) else ("load_tab", "alu_table")
+    of_forwarding = () if forwards(config) else ("keep8", "keep8_pad")
+    of_reciprocals = () if reciprocal_units(config) else OF_RECIPROCALS
     return frozenset((*of_tables, *of_forwarding, *of_reciprocals))
 
 
@@ -323,7 +327,7 @@ def _window(rows: int, taps: int, config: Config) -> TensorIntrin:
 
     def product(row: int, o: Expr) -> Expr:
         pixel = read[row][taps - 1 - t, te.floordiv(o, 2) * 2 + b].astype("int32")
-        return pixel * wgt[o, row * 2 * config.window_taps + t * 2 + b].astype("int32")
+        return pixel * wgt[o, row * 2 * window_taps(config) + t * 2 + b].astype("int32")
 
     def total(o: Expr) -> Expr:
         value = product(0, o) + product(1, o) if rows > 1 else product(0, o)

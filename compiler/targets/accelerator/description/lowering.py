@@ -18,7 +18,7 @@ from vdla.compiler import te
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Instruction
+from vdla.isa.instructions import Alu, AluOp, Instruction
 
 Range = tuple[int, int]
 
@@ -53,7 +53,7 @@ class Emit:
         low, high = next(f for f in self.instruction.fields if f.name == name).bounds(config)
         if self.instruction is Alu:
             operand = "y" if name == "imm" and self.fields.get("use_imm") else name
-            bits = ALU_OPERAND_BITS.get(AluOp(self.fields["alu_op"]), {}).get(operand)
+            bits = AluOp(self.fields["alu_op"]).bits.get(operand)
             if bits is not None:
                 low, high = max(low, signed(bits)[0]), min(high, signed(bits)[1])
         return low, high

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import prod
 
 from vdla.compiler.tir.ir import Buffer
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS, tables
 from vdla.support.numbers import ceil_div
 
 INP, WGT, ACC, TAB = "vdla.inp", "vdla.wgt", "vdla.acc", "vdla.tab"
@@ -30,7 +31,7 @@ def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
 
 def depth(scope: str, config: Config) -> int:
     """Number of entries that an on-chip memory holds; of TAB, number of tables."""
-    return config.tables if scope == TAB else config.depth(BUFFER_OF_SCOPE[scope])
+    return tables(config) if scope == TAB else config.depth(BUFFER_OF_SCOPE[scope])
 
 
 def entries(buffer: Buffer, config: Config) -> int:

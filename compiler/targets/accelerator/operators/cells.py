@@ -43,7 +43,8 @@ from vdla.compiler.targets.accelerator.operators.template import (
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS, tables
 from vdla.support.numbers import ceil_div
 
 TABLES = {"values": (VALUES, VALUES_RANGE), "slopes": (SLOPES, SLOPES_RANGE)}
@@ -157,7 +158,7 @@ class Cells(Template[Cellwise, VectorTile]):
         cls, node: Cellwise, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may have no tables."""
-        if config.tables < len(TABLES):
+        if tables(config) < len(TABLES):
             return f"config {config.name} has no two tables for functions"
         return None
 

@@ -48,6 +48,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
+from vdla.isa.options.vector import has_vector_engine
 from vdla.support.numbers import ceil_div, divisors
 
 
@@ -212,7 +213,7 @@ class Model:
         weights = s.batch * self.outputs * acrosses * s.inputs * c.wgt_entry
         store = vectors * c.out_entry / c.port_bytes
         bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
-        compute = max(gemm, alu) if c.vector_engine else gemm + alu
+        compute = max(gemm, alu) if has_vector_engine(c) else gemm + alu
         latency = c.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + bus + tiles * latency

@@ -38,6 +38,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
+from vdla.isa.options.vector import has_vector_engine
 from vdla.support.numbers import ceil_div, divisors
 
 QPool = ops.QMaxPool | ops.QAvgPool
@@ -328,7 +329,9 @@ def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Co
     yo, yi = s[e.out].split(y, factor=tile.rows)
     xo, xi = s[e.out].split(x, factor=tile.cols)
     outer = {"c": co, "y": yo, "x": xo}
-    if config.vector_engine:  # the convolution beside which it runs has rows ready, top to bottom
+    if has_vector_engine(
+        config
+    ):  # the convolution beside which it runs has rows ready, top to bottom
         outer = {"y": yo, "x": xo, "c": co}
     s[e.out].reorder(n, *outer.values(), ci, sub, yi, xi, lanes)
     outer[tile.axis], thread = s[e.out].split(outer[tile.axis], factor=tile.vthreads)

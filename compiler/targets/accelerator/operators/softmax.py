@@ -36,7 +36,8 @@ from vdla.compiler.targets.accelerator.operators.template import (
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS, tables
 from vdla.support.numbers import ceil_div
 
 STEPS = 4  # operations of the ALU for each vector
@@ -92,7 +93,7 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         cls, node: QSoftmax, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may lack tables or reciprocals, or room for a row."""
-        if not config.tables:
+        if not tables(config):
             return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
         pixels, room = graph.tensors[node.data].shape[-1], config.depth("acc") - 1
         vectors = config.channel_block // config.block_out

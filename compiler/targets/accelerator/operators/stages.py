@@ -10,8 +10,8 @@ from vdla.compiler.targets.accelerator.description import ACC, Intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.isa.config import TABLE_RESULTS
 from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.options.tables import TABLE_RESULTS
 
 Steps = list[tuple[Tensor, TensorIntrin]]  # stages with their instructions, the last one first
 

@@ -20,7 +20,8 @@ from vdla.compiler.targets.accelerator.operators.template import (
     elements,
 )
 from vdla.compiler.targets.accelerator.operators.unary import Unary
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS, tables
 
 
 def results(table: str, graph: Graph) -> Array:
@@ -41,7 +42,7 @@ class Table(Unary[ops.QTable]):
         cls, node: ops.QTable, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may have no tables."""
-        if not config.tables:
+        if not tables(config):
             return f"config {config.name} has no tables for functions (table_bytes = 0)"
         return super().refusal(node, graph, config, min_fill)
 

@@ -33,6 +33,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
+from vdla.isa.options.reciprocals import reciprocal_units
 from vdla.support.numbers import ceil_div
 
 Array = NDArray[np.generic]
@@ -326,7 +327,7 @@ def unlike_blocks(config: Config) -> str | None:
 
 def no_reciprocals(config: Config) -> str | None:
     """Reason for which a config has no reciprocals of lanes; None where it has."""
-    if config.reciprocal_units:
+    if reciprocal_units(config):
         return None
     return f"config {config.name} has no reciprocals (reciprocal_units = 0)"
 

@@ -31,6 +31,8 @@ from vdla.compiler.targets.accelerator.operators.template import template_of
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.isa.config import Config
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.window import window_taps
 
 NO_TILE = 1e12  # cycles of an operator of which the buffers hold no tile: it leaves the accelerator
 
@@ -96,7 +98,7 @@ def fuse_separable(graph: Graph, placements: Placements, costs: Costs) -> tuple[
 
 def fuses(config: Config) -> bool:
     """Whether a config has what depthwise convolutions gain by."""
-    return bool(config.forwarding or config.window_taps)
+    return bool(forwards(config) or window_taps(config))
 
 
 class _Fusion:
@@ -148,7 +150,7 @@ class _Fusion:
             Parts(expand, node, project)
             for expand in (None, *before)
             for project in (None, *after)
-            if expand or project or self.config.window_taps
+            if expand or project or window_taps(self.config)
         ]
         if not ways:
             return
@@ -168,7 +170,7 @@ class _Fusion:
         """The 1 × 1 convolutions among the neighbours that can be joined over a tensor."""
         result = []
         for other in neighbours:
-            if self.config.forwarding and self._is_pointwise(other) and self._accelerated(other):
+            if forwards(self.config) and self._is_pointwise(other) and self._accelerated(other):
                 if why := self._obstacle(other, between):
                     self._leave_out(node, [other], why)
                 else:
@@ -218,7 +220,7 @@ class _Fusion:
         names = ", ".join(each.name for each in others)
         if names:
             self.remarks.setdefault(node.name, []).append(f"not one with {names}: {why}")
-        elif self.config.window_taps and is_depthwise(node, self.graph):
+        elif window_taps(self.config) and is_depthwise(node, self.graph):
             self.remarks.setdefault(node.name, []).append(f"not by the window: {why}")
 
     def _accelerated(self, node: Node) -> bool:

@@ -29,6 +29,8 @@ from vdla.compiler.targets.accelerator.operators.template import (
     unlike_blocks,
 )
 from vdla.isa.config import Config
+from vdla.isa.options.forwarding import forwards
+from vdla.isa.options.tables import tables
 
 __all__ = ["Attention"]
 
@@ -53,9 +55,9 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
         """A config may lack what its parts need, the way to INP, or room for a block of queries."""
         if lack := unlike_blocks(config) or no_reciprocals(config):
             return lack
-        if not config.tables:
+        if not tables(config):
             return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
-        if not config.forwarding:
+        if not forwards(config):
             return f"config {config.name} has no STORE to INP (forwarding = 0)"
         template = cls.of(node, graph, config)
         if not any(template.tiles(config, 1)):

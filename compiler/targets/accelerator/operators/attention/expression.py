@@ -24,7 +24,8 @@ from vdla.compiler.targets.accelerator.operators.stages import Steps, softmax_st
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS
 
 Shape = tuple[int, ...]
 

@@ -32,7 +32,8 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.stages import Steps, place
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
-from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.config import Config
+from vdla.isa.options.tables import TABLE_RESULTS
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
+from vdla.isa.options.window import window_rows, window_taps
 from vdla.support.numbers import ceil_div
 
 __all__ = ["Parts", "Separable", "parts_of"]
@@ -116,7 +117,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             filtered=_limits(middle),
             projected=_limits(project) if project else None,
             residual=_residual(project) if isinstance(project, ops.QConv2dAdd) else None,
-            window_rows=config.window_rows if taps > 1 else 1,
+            window_rows=window_rows(config) if taps > 1 else 1,
         )
 
     def bind(self, node: ops.Fused, graph: Graph, config: Config) -> Binding:
@@ -159,7 +160,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             portion, place = divmod(column, self.taps)
             back = self.taps - 1 - place  # steps before the micro-op's own
             step, over, row = self._seen(ky, phase)
-            lanes = 2 * (row * config.window_taps + back) + lane % 2
+            lanes = 2 * (row * window_taps(config) + back) + lane % 2
             tiles[:, step, over, portion, lane, lanes] = taps[..., ky, kx]
         return tiles
 
@@ -205,9 +206,9 @@ def _taps(node: ops.QConv2d, graph: Graph, config: Config) -> int:
     """Neighbouring pixels that a micro-op sees of one phase: as many as the kernel has, at most as
     the window holds."""
     kw, stride = graph.tensors[node.weight].shape[3], node.strides[1]
-    if node.dilations[1] > 1 or config.window_taps == 0:
+    if node.dilations[1] > 1 or window_taps(config) == 0:
         return 1
-    return min(ceil_div(kw, stride), config.window_taps)
+    return min(ceil_div(kw, stride), window_taps(config))
 
 
 def _limits(node: ops.QConv2d) -> Limits:

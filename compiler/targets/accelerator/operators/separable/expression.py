@@ -25,6 +25,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import Limits, 
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
+from vdla.isa.options.window import window_taps
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
         line = y * sy + (ky + row * shape.pitch) * dy
         column = x + q * shape.taps + (shape.taps - 1 - t)
         pixel = image[n, c, phase, line, column, te.floordiv(l, 2) * 2 + b].astype("int32")
-        lane = row * 2 * config.window_taps + t * 2 + b
+        lane = row * 2 * window_taps(config) + t * 2 + b
         return pixel * weight[c, ky, p, q, l, lane].astype("int32")
 
     def window(*place: Expr) -> Expr:
