@@ -197,10 +197,13 @@ class Config:
         self._entries[buffer] = Mem.named(buffer.upper()).entry(self)
         return self._entries[buffer]
 
+    def size(self, buffer: str) -> int:
+        """Bytes of a buffer."""
+        return int(getattr(self, Mem.named(buffer.upper()).size))
+
     def depth(self, buffer: str) -> int:
         """Entries of a buffer."""
-        memory = Mem.named(buffer.upper())
-        return int(getattr(self, memory.size)) // self.entry(memory.buffer)
+        return self.size(buffer) // self.entry(Mem.named(buffer.upper()).buffer)
 
     def index_bits(self, buffer: str) -> int:
         """Bits that address a buffer's entries."""

@@ -42,6 +42,7 @@ class AluOp(Row):
         imm: kind of number that its immediate, or its y, is: "number", "scale", or one that an
             option knows.
         serial: whether READ holds while units compute it.
+        memory: the buffer that it looks a result up in, for each lane; "": none.
     """
 
     words: str
@@ -50,6 +51,7 @@ class AluOp(Row):
     bits: Mapping[str, int]
     imm: str
     serial: bool
+    memory: str
 
     @classmethod
     def define(
@@ -63,11 +65,12 @@ class AluOp(Row):
         bits: Mapping[str, int] | None = None,
         imm: str = "number",
         serial: bool = False,
+        memory: str = "",
     ) -> Self:
         """Adds the row of an operation."""
         return cls.add(
             number, name, words=words, x=x, y_from_acc=y_from_acc, bits=bits or {}, imm=imm,
-            serial=serial,
+            serial=serial, memory=memory,
         )  # fmt: skip
 
 

@@ -5,11 +5,12 @@ They are what the instruction set says that instructions read and write. The cor
 less where it keeps a result in a register that the next micro-op takes.
 
 1. A LOAD writes beats, as wide as the port, where an entry has several; padding comes an entry at a
-   time. ACC is written a vector at a time, TAB a result at a time.
-2. A STORE reads a vector of ACC for each entry, and one of scales for each plane of narrow ones.
-   With forwarding it writes beats of INP.
-3. A micro-op of GEMM reads WGT, INP, with a window of two rows twice, and ACC unless it starts from
-   zero. One of ALU reads what its operation takes. Both write ACC, and are read from UOP.
+   time. ACC is written a vector at a time, an entry that has results a result at a time.
+2. A STORE reads a vector of ACC for each entry, and one of scales for each plane of narrow ones. On
+   chip it writes beats.
+3. A micro-op of GEMM reads WGT, INP, and ACC unless it starts from zero. One of ALU reads what its
+   operation takes. Both write ACC, and are read from UOP. Options read more vectors of INP
+   (``inp_vectors``), and count their own instructions (``count_more``).
 4. Micro-ops are those that were loaded last in the order of the program, so no LOAD may change them
    while they run: then an order of tokens, not of the program, would decide.
 """
@@ -35,8 +36,7 @@ from vdla.isa.instructions import (
     instruction_bytes,
 )
 from vdla.isa.operations import X
-from vdla.isa.options.tables import RESULT_BYTES, results_per_word
-from vdla.isa.options.window import window_rows
+from vdla.sim.compiled.seams import seam
 from vdla.sim.machine import Run
 from vdla.sim.nest import COUNT, EXTENT_0, UOP_BEGIN
 from vdla.sim.stream import Bytes, Rows, Stream, column, uop_layout
@@ -108,6 +108,8 @@ def counts_of(stream: Stream, dram: Bytes, run: Run | None = None) -> Counts:
         handler = handlers.get(int(row[0]))
         if handler is not None:
             handler(row, whole)
+        else:
+            count_more(int(row[0]), row, counter.accesses, stream.config)
     return Counts(
         counter.multiply_adds,
         dict(counter.operations),
@@ -117,6 +119,17 @@ def counts_of(stream: Stream, dram: Bytes, run: Run | None = None) -> Counts:
         len(stream.rows) * instruction_bytes(stream.config),
         {} if run is None else idle_cycles(run),
     )
+
+
+@seam("+")
+def inp_vectors(row: Rows, config: Config) -> int:
+    """Vectors of INP that a micro-op of a GEMM reads."""
+    return 1
+
+
+@seam("choice")
+def count_more(opcode: int, row: Rows, accesses: Counter[Access], config: Config) -> None:
+    """Adds the accesses of an option's instruction."""
 
 
 def idle_cycles(run: Run) -> dict[str, int]:
@@ -152,9 +165,8 @@ class _Counter:
         bits = 8 * config.entry(buffer)
         if buffer == "acc":
             self._access("acc", entries, bits, writes=True)
-        elif memory == Mem.TAB:
-            results = entries * results_per_word(config)
-            self._access("tab", results, 8 * RESULT_BYTES, writes=True)
+        elif results := memory.results(config):
+            self._access(buffer, entries * results, bits // results, writes=True)
         else:
             beats = ceil_div(bits, self.port_bits)
             self._access(buffer, loaded * beats, bits // beats, writes=True)
@@ -163,15 +175,15 @@ class _Counter:
             take_uops(row, dram, self.raw, self.layout, self.uops)
 
     def store(self, row: Rows, dram: Bytes) -> None:
-        """Vectors leave ACC, whole or narrow, to DRAM or to INP."""
+        """Vectors leave ACC, whole or narrow, for DRAM or for a memory on chip."""
         config, memory = self.config, Mem(int(row[_S_MEMORY]))
         vectors = int(row[_S_X] * row[_S_Y] * row[_S_Z])
         narrow = memory != Mem.ACC
         scales = int(row[_S_Z]) if narrow and vectors else 0
         self._access("acc", vectors + scales, self.acc_bits, writes=False)
         size = vectors * (config.out_entry if narrow else config.acc_entry)
-        if memory == Mem.INP:
-            self._access("inp", size // config.port_bytes, self.port_bits, writes=True)
+        if memory.buffer != Mem.ACC.buffer:
+            self._access(memory.buffer, size // config.port_bytes, self.port_bits, writes=True)
         else:
             self.stored_bytes += size
 
@@ -179,7 +191,7 @@ class _Counter:
         """A product of a matrix and a vector for each micro-op."""
         config = self.config
         steps, first = self._steps(row)
-        vectors = 2 if row[_G_WINDOW] and window_rows(config) > 1 else 1
+        vectors = inp_vectors(row, config)
         from_zero = first if int(row[_G_INIT]) == Init.ZERO else 0
         self.multiply_adds += steps * config.macs_per_cycle
         self._access("inp", vectors * steps, 8 * config.inp_entry, writes=False)
@@ -198,8 +210,8 @@ class _Counter:
         self._access("acc", steps, self.acc_bits, writes=True)
         if operated:
             self.operations[op.name] += operated * lanes
-        if op == AluOp.TABLE:
-            self._access("tab", operated * lanes, 8 * RESULT_BYTES, writes=False)
+        if op.memory:
+            self._access(op.memory, operated * lanes, self._result_bits(op.memory), writes=False)
 
     def _steps(self, row: Rows) -> tuple[int, int]:
         """Micro-ops that a nest runs, and those of them that are marked first."""
@@ -209,6 +221,11 @@ class _Counter:
         self._access("uop", steps, 8 * self.config.entry("uop"), writes=False)
         return steps, iterations * int(np.count_nonzero(self.uops[begin : begin + count, 0]))
 
+    def _result_bits(self, buffer: str) -> int:
+        """Bits of one result in a buffer whose entries have some."""
+        memory = Mem.named(buffer.upper())
+        return 8 * self.config.entry(buffer) // memory.results(self.config)
+
     def _access(self, memory: str, count: int, bits: int, *, writes: bool) -> None:
         self.accesses[Access(memory, writes, bits)] += count
 
@@ -217,5 +234,5 @@ _L_MEMORY = column(Load, "memory")
 _L_X, _L_Y, _L_Z = (column(Load, f"{axis}_size") for axis in "xyz")
 _S_MEMORY = column(Store, "memory")
 _S_X, _S_Y, _S_Z = (column(Store, f"{axis}_size") for axis in "xyz")
-_G_INIT, _G_WINDOW = column(Gemm, "init"), column(Gemm, "window")
+_G_INIT = column(Gemm, "init")
 _A_OP, _A_USE_IMM, _A_INIT = (column(Alu, n) for n in ("alu_op", "use_imm", "init"))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from vdla.isa.instructions import Gemm
 from vdla.sim.compiled import inline
+from vdla.sim.compiled.seams import seam
 from vdla.sim.stream import Rows, column
 
 UOP_BEGIN, COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 EXTENT_0, EXTENT_1, EXTENT_2 = (column(Gemm, f"extent_{i}") for i in range(3))
 DST = column(Gemm, "dst_base")  # base, then the steps of loops 0, 1, 2
 SRC = column(Gemm, "src_base")
-_WINDOW, _PITCH = column(Gemm, "window"), column(Gemm, "pitch")
 
 
-@inline
-def window_pitch(row: Rows) -> int:
+@seam("+")
+def src_reach(row: Rows) -> int:
     """Distance behind its src at which a GEMM's micro-op reads INP, too; 0 if it doesn't."""
-    return int(row[_PITCH]) if row[_WINDOW] else 0
+    return 0
 
 
 @inline

@@ -9,6 +9,8 @@ ends of requantization, the ends of a range, and anything in a field that nothin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from random import Random
 
@@ -16,7 +18,6 @@ from vdla.isa.config import Config
 from vdla.isa.instructions import (
     PAD_BITS,
     Alu,
-    AluOp,
     Finish,
     Gemm,
     Init,
@@ -26,14 +27,14 @@ from vdla.isa.instructions import (
     Store,
     Uop,
     instruction_bytes,
+    instruction_set,
     memories,
     operations,
     stored_memories,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
-from vdla.isa.options.tables import RESULT_BYTES, TABLE_BITS, TABLE_RESULTS, tables
-from vdla.isa.options.window import pitch, sees_window, window_rows, window_taps
 from vdla.isa.program import Program
+from vdla.sim.compiled.seams import seam
 from vdla.sim.corners import CORNER_SCALES, CORNER_VALUES, random_words
 from vdla.sim.ordering import Ordering
 from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, moved, run, spread
@@ -50,10 +51,40 @@ NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 def random_program(config: Config, seed: int, size: int) -> Program:
     """A legal program of ``size`` instructions and FINISH, the same for the same arguments."""
-    return _Generator(config, Random(seed)).program(size)
+    return Generator(config, Random(seed)).program(size)
 
 
-class _Generator:
+# Functions that draw an option's instruction: itself, what it reads, what it writes.
+Maker = Callable[["Generator"], tuple[Instruction, Places, Places]]
+MAKERS: dict[type[Instruction], Maker] = {}
+
+
+@seam("choice")
+def load_shape_more(memory: int, g: Generator, load: Load) -> Load:
+    """What an option's memory makes of a LOAD."""
+    return load
+
+
+@seam("then")
+def gemm_more(g: Generator, gemm: Gemm) -> None:
+    """Draws fields that an option adds to GEMM."""
+
+
+@seam("|")
+def gemm_src_more(g: Generator, gemm: Gemm, src: Places) -> Places:
+    """Draws fields that an option adds to GEMM's source; what it reads besides ``src``."""
+    return 0
+
+
+@seam("choice")
+def alu_more(op: int, g: Generator, alu: Alu) -> Places:
+    """Draws the immediate of an option's operation; what it reads besides ACC."""
+    return 0
+
+
+class Generator:
+    """A program as it is drawn: the instructions so far, and what the buffers hold."""
+
     def __init__(self, config: Config, rng: Random) -> None:
         self.config, self.rng = config, rng
         self.ordering = Ordering(config, rng)
@@ -61,12 +92,16 @@ class _Generator:
         per_word = config.uops_per_word
         self.dram_uops = [self._uop() for _ in range(UOP_WORDS * per_word)]
         self.uops: dict[int, Uop] = {}  # what the UOP buffer holds by now
-        buffers = ("acc", "inp", "wgt", "uop", "tab")
+        buffers = tuple(dict.fromkeys(("acc", *(each.buffer for each in Mem))))
         starts = accumulate((config.depth(b) for b in buffers), initial=0)
         self.place = dict(zip((*buffers, "dram"), starts, strict=True))  # the first bit of each
 
     def program(self, size: int) -> Program:
-        makers = (self._load, self._load, self._gemm, self._alu, self._store)
+        """Draws ``size`` instructions and FINISH."""
+        makers = [self._load, self._load, self._gemm, self._alu, self._store]
+        for cls in instruction_set(self.config):
+            if cls in MAKERS:
+                makers.append(partial(MAKERS[cls], self))
         for _ in range(size):
             self.ordering.append(*self.rng.choice(makers)())
         data = {
@@ -78,24 +113,24 @@ class _Generator:
         stream = [*self.ordering.instructions, Finish()]
         return Program(self.config, stream, at - at % self.config.port_bytes, data)
 
-    def _ends(self, low: int, high: int) -> int:
+    def ends(self, low: int, high: int) -> int:
         """A number of a range, often at one of its ends."""
         some = self.rng.randint(low, high)
         return self.rng.choice((low, high, some, some))
 
-    def _anything(self, each: Instruction, *names: str) -> None:
+    def anything(self, each: Instruction, *names: str) -> None:
         """Fields that nothing reads hold their highest value now and then."""
         for name in names:
             if self.rng.random() < 0.2:
-                setattr(each, name, self._highest(type(each), name))
+                setattr(each, name, self.highest(type(each), name))
 
-    def _highest(self, cls: type[Instruction], name: str) -> int:
+    def highest(self, cls: type[Instruction], name: str) -> int:
         """The highest value that a field holds: small buffers have narrow fields."""
         return next(f for f in cls.fields if f.name == name).bounds(self.config)[1]
 
     def _sizes(self, cls: type[Instruction], x: int, y: int, z: int) -> tuple[int, int, int]:
         """The sizes of a tile, none beyond what its field holds."""
-        most = [self._highest(cls, f"{axis}_size") for axis in "xyz"]
+        most = [self.highest(cls, f"{axis}_size") for axis in "xyz"]
         return min(x, most[0]), min(y, most[1]), min(z, most[2])
 
     # Instructions -----------------------------------------------------------------------------
@@ -103,12 +138,11 @@ class _Generator:
     def _load(self) -> tuple[Instruction, Places, Places]:
         memory = self.rng.choice(memories(self.config))
         load = self._load_shape(memory)
-        self._anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
+        self.anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
         entries = load_entries(load)
-        load.sram_base = self._base(memory.buffer, entries)
-        if memory == Mem.TAB and self.rng.random() < 0.5:
-            load = self._whole_table(load)
-            entries = load_entries(load)
+        load.sram_base = self.base(memory.buffer, entries)
+        load = load_shape_more(memory, self, load)
+        entries = load_entries(load)
         per_entry = self._entry(memory) // self.config.port_bytes
         span = dram_span(load)
         if memory == Mem.UOP:
@@ -144,31 +178,14 @@ class _Generator:
                 pad_x1=pads[1],
                 pad_y0=pads[2],
                 pad_y1=pads[3],
-                pad_value=0 if memory == Mem.UOP else self._ends(-128, 127),
-                zero=self._ends(-128, 127),
+                pad_value=0 if memory == Mem.UOP else self.ends(-128, 127),
+                zero=self.ends(-128, 127),
             )
             most = UOP_WORDS if memory == Mem.UOP else DATA_BYTES // self._entry(memory)
             most_entries = min(WIDE if wide else WINDOW, self.config.depth(memory.buffer))
             fits = load_entries(load) <= most_entries
             if fits and dram_span(load) <= most:
                 return load
-
-    def _whole_table(self, load: Load) -> Load:
-        """Rows that fill a table, which is much more than a window."""
-        words = self._table_words()
-        sizes = {"x_size": words // 4, "y_size": 4, "z_size": 1}
-        strides = {"x_stride": 1, "y_stride": words // 4, "z_stride": 0}
-        pads = dict.fromkeys(("pad_x0", "pad_x1", "pad_y0", "pad_y1"), 0)
-        return load.replace(**sizes, **strides, **pads, sram_base=self._table() * words)
-
-    def _table(self) -> int:
-        """The number of a table, often the first or the last."""
-        last = tables(self.config) - 1
-        return self.rng.choice((last if self.top else 0, self.rng.randint(0, last)))
-
-    def _table_words(self) -> int:
-        """Entries of TAB that one table takes."""
-        return TABLE_RESULTS * RESULT_BYTES // self.config.port_bytes
 
     def _store(self) -> tuple[Instruction, Places, Places]:
         memory = self.rng.choice(stored_memories(self.config))
@@ -177,10 +194,10 @@ class _Generator:
             store = self._store_shape(memory)
         x, y, z = store.x_size, store.y_size, store.z_size
         sizes = {"x": x, "y": y, "z": z}
-        self._anything(store, *(f"{a}_stride" for a, size in sizes.items() if size < 2))
-        self._anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
-        store.sram_base = self._base("acc", acc_span(store))
-        store.scale_base = self._base("acc", z)
+        self.anything(store, *(f"{a}_stride" for a, size in sizes.items() if size < 2))
+        self.anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
+        store.sram_base = self.base("acc", acc_span(store))
+        store.scale_base = self.base("acc", z)
         reads = spread(run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
         if store.written == "acc8" and x * y:
             reads |= run(z) << store.scale_base
@@ -209,12 +226,12 @@ class _Generator:
             x_size=x,
             y_size=y,
             z_size=z,
-            y_pitch=min(rng.choice((x, x + 1, 0)), self._highest(Store, "y_pitch")),
-            z_pitch=min(rng.choice((x * y, 1, 3)), self._highest(Store, "z_pitch")),
+            y_pitch=min(rng.choice((x, x + 1, 0)), self.highest(Store, "y_pitch")),
+            z_pitch=min(rng.choice((x * y, 1, 3)), self.highest(Store, "z_pitch")),
             x_stride=rng.choice((1, 1, 1, 0, 2)),
             y_stride=rng.choice((x, x + 1, 0)),
             z_stride=rng.choice((x * y, 0, 5)),
-            zero=self._ends(-128, 127),
+            zero=self.ends(-128, 127),
             low=rng.choice((-128, -128, -5, 0, 20, 127)),  # they may cross: the high one wins
             high=rng.choice((127, 127, 9, 0, -7, -128)),
         )
@@ -231,16 +248,14 @@ class _Generator:
 
     def _gemm(self) -> tuple[Instruction, Places, Places]:
         gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
-        if window_taps(self.config):
-            vars(gemm)["window"] = self.rng.randint(0, 1)
+        gemm_more(self, gemm)
         wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
         src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
-        if window_rows(self.config) > 1:
-            src |= self._second_row(gemm, src)
+        src |= gemm_src_more(self, gemm, src)
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
         reads, writes = self._uop_reads(gemm), 0
-        for uop in self._uops(gemm):
+        for uop in self.uops_of(gemm):
             writes |= dst << uop.dst
             reads |= src << uop.src | wgt << uop.wgt
             if uop.first and gemm.init == Init.BIAS:
@@ -248,50 +263,29 @@ class _Generator:
         self._unread(gemm, "wgt", "bias")
         return gemm, reads | writes, writes
 
-    def _second_row(self, gemm: Gemm, src: Places) -> Places:
-        """Draws the pitch: 0, a short one, or one to INP's end; the second row's entries."""
-        if not sees_window(gemm):
-            vars(gemm)["pitch"] = self.rng.choice(
-                (0, self._highest(Gemm, "pitch"))
-            )  # nothing reads it
-            return 0
-        last = max((src >> self.place["inp"]).bit_length() - 1, 0) + self._largest(gemm, "inp")
-        room = self.config.depth("inp") - 1 - last
-        vars(gemm)["pitch"] = self.rng.choice(
-            (0, self.rng.randint(0, min(room, WINDOW // 2)), room)
-        )
-        return src << pitch(gemm)
-
     def _alu(self) -> tuple[Instruction, Places, Places]:
         rng, op = self.rng, self.rng.choice(operations(self.config))
-        values = (rng.randint(-9, 9), rng.choice(CORNER_VALUES), self._ends(INT32_MIN, INT32_MAX))
+        values = (rng.randint(-9, 9), rng.choice(CORNER_VALUES), self.ends(INT32_MIN, INT32_MAX))
         scales = (pack_scale(rng.random() + 0.01), rng.choice(CORNER_SCALES))
         alu = Alu(
             alu_op=op,
             use_imm=rng.randint(0, 1),
             init=rng.choice((0, 0, 1)),
             imm=rng.choice(scales if op.imm == "scale" else values),
-            weight=rng.choice((self._ends(-(1 << 23), (1 << 23) - 1), 0)),
-            zero=rng.choice((self._ends(-256, 255), 0)),
+            weight=rng.choice((self.ends(-(1 << 23), (1 << 23) - 1), 0)),
+            zero=rng.choice((self.ends(-256, 255), 0)),
             low=rng.choice((-128, -256, 60, 0, 255)),
             high=rng.choice((127, 255, -40, 0, -256)),
             **self._nest(),
         )
-        table: Places = 0
-        if op == AluOp.TABLE:
-            number = self._table()
-            if alu.init and all(uop.first for uop in self._uops(alu)):
-                number = rng.getrandbits(TABLE_BITS)  # any, since none is read
-            alu.imm = alu.imm >> TABLE_BITS << TABLE_BITS | number  # nothing reads the bits above
-            words = self._table_words()
-            table = run(words) << self.place["tab"] + number * words
+        looked_up = alu_more(op, self, alu)
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(alu, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         reads, writes = self._uop_reads(alu), 0
-        for uop in self._uops(alu):
+        for uop in self.uops_of(alu):
             writes |= dst << uop.dst
             if not (uop.first and alu.init):
-                reads |= table
+                reads |= looked_up
             if not alu.use_imm or op.y_from_acc:
                 reads |= src << uop.src
         self._unread(alu)
@@ -342,16 +336,16 @@ class _Generator:
             return
         counts = ["uop_count", "extent_0", "extent_1", "extent_2"]
         counts.remove(self.rng.choice([name for name in counts if getattr(nest, name) == 0]))
-        self._anything(nest, "uop_begin", *counts)
+        self.anything(nest, "uop_begin", *counts)
         for base in ("dst", "src", *bases):
-            self._anything(nest, *(f"{base}_{part}" for part in ("base", 0, 1, 2)))
+            self.anything(nest, *(f"{base}_{part}" for part in ("base", 0, 1, 2)))
 
     def _steps(
         self, nest: Gemm | Alu, buffer: str, base: str, names: tuple[str, str, str]
     ) -> Places:
         """Draws a base and loop steps that stay in the buffer; the entries of all iterations."""
-        depth, used = self.config.depth(buffer), self._largest(nest, buffer)
-        steps = [min(self.rng.choice((0, 1, 1, 2)), self._highest(type(nest), n)) for n in names]
+        depth, used = self.config.depth(buffer), self.largest(nest, buffer)
+        steps = [min(self.rng.choice((0, 1, 1, 2)), self.highest(type(nest), n)) for n in names]
         extents = [max(n, 1) for n in nest.extents()]
         while (span := sum((n - 1) * s for n, s in zip(extents, steps, strict=True))) > min(
             2 * WINDOW, depth - 1 - used
@@ -363,14 +357,15 @@ class _Generator:
         values = {base: first, **dict(zip(names, steps, strict=True))}
         for name, extent in zip(names, extents, strict=True):
             if extent < 2 and self.rng.random() < 0.1:  # nothing reads it
-                values[name] = self._highest(type(nest), name)
+                values[name] = self.highest(type(nest), name)
         for name, number in values.items():
             setattr(nest, name, number)
         loops = zip(nest.extents(), steps, strict=True)
         return spread(1, *loops) << self.place[buffer] + first
 
-    def _largest(self, nest: Gemm | Alu, buffer: str) -> int:
-        uops = self._uops(nest)
+    def largest(self, nest: Gemm | Alu, buffer: str) -> int:
+        """The greatest index that the nest's micro-ops give to a buffer."""
+        uops = self.uops_of(nest)
         name = {"wgt": "wgt", "inp": "src", "acc": ""}[buffer]
         if name:
             return max((getattr(uop, name) for uop in uops), default=0)
@@ -379,7 +374,8 @@ class _Generator:
     def _range(self, nest: Gemm | Alu) -> range:
         return range(nest.uop_begin, nest.uop_begin + nest.uop_count)
 
-    def _uops(self, nest: Gemm | Alu) -> list[Uop]:
+    def uops_of(self, nest: Gemm | Alu) -> list[Uop]:
+        """The micro-ops of a nest, as they lie in UOP by now."""
         return [self.uops.get(u, NOTHING) for u in self._range(nest)]
 
     def _uop_reads(self, nest: Gemm | Alu) -> Places:
@@ -392,7 +388,8 @@ class _Generator:
     def _entry(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())
 
-    def _base(self, buffer: str, span: int) -> int:
+    def base(self, buffer: str, span: int) -> int:
+        """Draws where a span of entries begins."""
         depth = self.config.depth(buffer)
         slack = min(WINDOW, depth) - span
         offset = self.rng.choice((0, self.rng.randint(0, max(slack, 0))))

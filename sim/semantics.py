@@ -2,62 +2,40 @@
 
 Effects depend only on the instruction and the memories, never on time, so the machine runs them
 in the order in which the timing says they finish. The manual's words are in ``isa``. What a LOAD or
-STORE moves is in ``transfers.py``, what GEMM and ALU compute in ``gemm.py`` and ``alu.py``.
+STORE moves is in ``transfers.py``, what GEMM and ALU compute in ``gemm.py`` and ``alu.py``. Options
+add instructions (``run_more``), memories to load (``load_more``) and to store to (``store_more``).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
+from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
-from vdla.isa.options.tables import results_per_word
-from vdla.isa.options.window import window_rows, window_taps
 from vdla.sim.alu import combine
 from vdla.sim.compiled import compiled, inline, prepare
+from vdla.sim.compiled.seams import seam
 from vdla.sim.gemm import multiply
+from vdla.sim.memories import ADDED, Memories
 from vdla.sim.stream import COLUMNS, Bytes, Rows, column, uop_layout
 from vdla.sim.transfers import load_lanes, load_rows, load_uops, store_bytes, store_lanes
-
-Int8 = NDArray[np.int8]
-Int16 = NDArray[np.int16]
-Int32 = NDArray[np.int32]
 
 ALL_RAN = -1
 
 
-class Memories(NamedTuple):
-    """Memories that the compiled loop works on; some in two or three forms of the same bytes."""
-
-    inp: Int8  # [entry, block_in]
-    inp_rows: Bytes  # [entry, byte]
-    inp_bytes: Int8
-    wgt: Int8  # [entry, block_out, block_in]
-    wgt_rows: Bytes  # [entry, byte]
-    acc: Int32  # [entry, block_out]
-    uop: Rows  # [micro-op] its first, dst, src, wgt
-    uop_rows: Bytes  # [entry, byte]
-    uop_layout: Rows
-    tab: Int16  # [entry, result]
-    results: Int16
-    dram: Bytes
-    dram8: Int8
-    dram16: Int16
-    dram32: Int32
-    window: Int8  # [row, tap, block_in] the registers of a window
-    value: Int32  # [block_out] the register of GEMM
+_added = cache(lambda names: namedtuple("Added", names))  # one type for a set of options
 
 
 class State:
     """The memories of one accelerator and the DRAM behind it.
 
     ``inp`` is int8 [entries, block_in], ``wgt`` int8 [entries, block_out, block_in], ``acc`` int32
-    [entries, block_out], ``uop`` int64 rows (first, dst, src, wgt), ``tab`` int16 [entries,
-    results_per_word], ``dram`` a flat byte array whose size is a multiple of 4. Behind the rows of
-    the buffer ``uop`` has ``spare_uops`` more, which no LOAD writes.
+    [entries, block_out], ``uop`` int64 rows (first, dst, src, wgt), ``dram`` a flat byte array. Its
+    size is a multiple of 4. ``options`` has the arrays of memories that options add, by their
+    names. Behind the rows of the buffer ``uop`` has ``spare_uops`` more, which no LOAD writes.
     """
 
     def __init__(self, config: Config, dram: Bytes, spare_uops: int = 0) -> None:
@@ -67,8 +45,7 @@ class State:
         self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
         self.uop = np.zeros((config.uop_depth + spare_uops, 4), np.int64)
         self.uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
-        self.tab = np.zeros((config.depth("tab"), results_per_word(config)), np.int16)
-        window = window_rows(config), window_taps(config), config.block_in
+        self.options = {name: make(config) for name, make in ADDED.items()}
         self.memories = Memories(
             inp=self.inp,
             inp_rows=self.inp.view(np.uint8),
@@ -79,14 +56,12 @@ class State:
             uop=self.uop,
             uop_rows=self.uop_raw,
             uop_layout=uop_layout(config),
-            tab=self.tab,
-            results=self.tab.reshape(-1),
             dram=dram,
             dram8=dram.view(np.int8),
             dram16=dram.view(np.int16),
             dram32=dram.view(np.int32),
-            window=np.zeros(window, np.int8),
             value=np.zeros(config.block_out, np.int32),
+            options=_added(tuple(self.options))(**self.options),
         )
 
     def run(self, rows: Rows, order: Rows) -> int:
@@ -116,7 +91,9 @@ def execute(state: State, row: Rows) -> None:
 # The compiled loop ------------------------------------------------------------------------------
 
 _LOAD, _STORE, _GEMM, _ALU = Load.opcode, Store.opcode, Gemm.opcode, Alu.opcode
-_INP, _WGT, _ACC, _UOP, _TAB = (int(m) for m in (Mem.INP, Mem.WGT, Mem.ACC, Mem.UOP, Mem.TAB))
+_INP, _WGT, _ACC, _ACC8, _UOP = (
+    int(m) for m in (Mem.INP, Mem.WGT, Mem.ACC, Mem.ACC8, Mem.UOP)
+)  # fmt: skip
 _L_MEMORY, _L_PAD, _L_ZERO = (column(Load, f) for f in ("memory", "pad_value", "zero"))
 _S_MEMORY = column(Store, "memory")
 
@@ -131,9 +108,11 @@ def _run(rows: Rows, order: Rows, of: Memories) -> int:
         elif row[0] == _STORE:
             _store(row, of)
         elif row[0] == _GEMM:
-            ran = multiply(row, of.uop, of.inp, of.wgt, of.acc, of.window, of.value)
+            ran = multiply(row, of)
         elif row[0] == _ALU:
-            ran = combine(row, of.uop, of.acc, of.results)
+            ran = combine(row, of)
+        else:
+            run_more(row[0], row, of)
         if not ran:
             return int(index)
     return ALL_RAN
@@ -149,20 +128,36 @@ def _load(row: Rows, of: Memories) -> None:
         load_rows(row, of.dram, of.wgt_rows, pad & 0xFF)
     elif memory == _UOP:
         load_uops(row, of.dram, of.uop_rows, of.uop_layout, of.uop)
-    elif memory == _TAB:
-        load_lanes(row, of.dram16, of.tab, pad, 0, 2)
     elif memory == _ACC:
         load_lanes(row, of.dram32, of.acc, pad, 0, 4)
-    else:
+    elif memory == _ACC8:
         load_lanes(row, of.dram8, of.acc, pad - zero, zero, 1)
+    else:
+        load_more(memory, row, of)
 
 
 @inline
 def _store(row: Rows, of: Memories) -> None:
-    """ACC → DRAM or INP; ACC8 and INP requantize each lane with its channel's scale."""
-    if row[_S_MEMORY] == _ACC:
+    """ACC → DRAM; ACC8 requantizes each lane with its channel's scale."""
+    memory = row[_S_MEMORY]
+    if memory == _ACC:
         store_lanes(row, of.acc, of.dram32)
-    elif row[_S_MEMORY] == _INP:
-        store_bytes(row, of.acc, of.inp_bytes)
-    else:
+    elif memory == _ACC8:
         store_bytes(row, of.acc, of.dram8)
+    else:
+        store_more(memory, row, of)
+
+
+@seam("choice")
+def run_more(opcode: int, row: Rows, of: Memories) -> None:
+    """The effect of an option's instruction."""
+
+
+@seam("choice")
+def load_more(memory: int, row: Rows, of: Memories) -> None:
+    """DRAM → a memory that an option adds."""
+
+
+@seam("choice")
+def store_more(memory: int, row: Rows, of: Memories) -> None:
+    """ACC → a memory that an option lets STORE name."""

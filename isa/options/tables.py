@@ -50,7 +50,7 @@ TAB = Mem.define(
 )  # fmt: skip
 TABLE = AluOp.define(
     7, "TABLE", "tab[n × 256 + (y & 255)], signed; n: the low 8 bits of imm, unsigned",
-    x=X.NONE, y_from_acc=True, imm="table",
+    x=X.NONE, y_from_acc=True, imm="table", memory=TAB.buffer,
 )  # fmt: skip
 
 OPTIONS = (

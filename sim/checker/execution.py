@@ -1,4 +1,8 @@
-"""The compiled pass: a program executed once, serially, each access against those before it."""
+"""The compiled pass: a program executed once, serially, each access against those before it.
+
+Options add what their instructions touch (``access_more``), and what an ALU instruction reads of
+memories of their own (``nest_fits_more``, ``touch_more``).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,6 @@ from vdla.isa.instructions import (
     Store,
 )
 from vdla.isa.operations import bits_of
-from vdla.isa.options.tables import RESULT_BYTES, TABLE_BITS, TABLE_RESULTS
 from vdla.isa.ring import Engine
 from vdla.sim.checker.footprint import (
     L_DRAM,
@@ -44,6 +47,7 @@ from vdla.sim.checker.footprint import (
 )
 from vdla.sim.checker.tables import (
     ACC,
+    BUFFERS,
     COMPUTED,
     CONFLICT,
     DRAM,
@@ -52,7 +56,6 @@ from vdla.sim.checker.tables import (
     LIMIT,
     READ,
     STREAM,
-    TAB,
     UOP,
     UOP_RANGE,
     WGT,
@@ -63,7 +66,8 @@ from vdla.sim.checker.tables import (
 )
 from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
 from vdla.sim.compiled import compiled, inline, shared
-from vdla.sim.nest import is_empty, place, window_pitch
+from vdla.sim.compiled.seams import seam
+from vdla.sim.nest import is_empty, place, src_reach
 from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column
 from vdla.sim.transfers import load_uops
 
@@ -90,18 +94,17 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
 
 _ENGINES = len(Engine)
 _LOAD, _COMPUTE, _STORE = int(Engine.LOAD), int(Engine.COMPUTE), int(Engine.STORE)
-_LOAD_OP, _STORE_OP, _GEMM_OP = Load.opcode, Store.opcode, Gemm.opcode
+_LOAD_OP, _STORE_OP, _GEMM_OP, _ALU_OP = (cls.opcode for cls in (Load, Store, Gemm, Alu))
 
 _C_UOP, _C_COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _C_E0, _C_E1, _C_E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 _C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
-_A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
-_MEM_INP, _MEM_ACC, _MEM_ACC8, _MEM_UOP = (int(m) for m in (Mem.INP, Mem.ACC, Mem.ACC8, Mem.UOP))
-_BIAS, _TABLE = int(Init.BIAS), int(AluOp.TABLE)
+_MEM_ACC, _MEM_ACC8, _MEM_UOP = int(Mem.ACC), int(Mem.ACC8), int(Mem.UOP)
+_BIAS = int(Init.BIAS)
 _FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
-_TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which memory
+_BUFFER_OF = np.array([BUFFERS.index(each.buffer) for each in Mem], np.int64)
 
 
 @compiled("checker")
@@ -158,6 +161,8 @@ def _access(t: Tables, index: int, engine: int, number: int) -> None:
         _load(t, index, number)
     elif opcode == _STORE_OP:
         _store(t, index, number)
+    elif opcode != _GEMM_OP and opcode != _ALU_OP:
+        access_more(opcode, t, index, engine, number)
     elif _nest_fits(t, index):
         _nest(t, index, engine, number)
 
@@ -165,7 +170,7 @@ def _access(t: Tables, index: int, engine: int, number: int) -> None:
 @shared
 def _load(t: Tables, index: int, number: int) -> None:
     row = t.rows[index]
-    memory, beats = _TABLE_OF[row[L_MEMORY]], t.beats[row[L_MEMORY]]
+    memory, beats = _BUFFER_OF[row[L_MEMORY]], t.beats[row[L_MEMORY]]
     first = row[L_DRAM] // t.depth[DRAM]
     for z in range(row[L_Z]):
         for y in range(row[L_Y]):
@@ -176,7 +181,7 @@ def _load(t: Tables, index: int, number: int) -> None:
     height = row[L_Y0] + row[L_Y] + row[L_Y1]
     width = row[L_X0] + row[L_X] + row[L_X1]
     for entry in range(row[L_SRAM], row[L_SRAM] + row[L_Z] * height * width):
-        _touch(t, index, _LOAD, number, memory, entry, WRITE)
+        touch(t, index, _LOAD, number, memory, entry, WRITE)
     if memory == UOP:
         load_uops(row, t.dram, t.uop_raw, t.uop_layout, t.uops)
 
@@ -184,20 +189,22 @@ def _load(t: Tables, index: int, number: int) -> None:
 @shared
 def _store(t: Tables, index: int, number: int) -> None:
     row = t.rows[index]
-    narrow, forwards = row[S_MEMORY] != _MEM_ACC, row[S_MEMORY] == _MEM_INP
+    narrow = row[S_MEMORY] != _MEM_ACC
+    buffer = _BUFFER_OF[row[S_MEMORY]]  # ACC stands for DRAM, any other one for itself
     beats, first = t.beats[_MEM_ACC8 if narrow else _MEM_ACC], row[L_DRAM] // t.depth[DRAM]
     some = row[S_X] * row[S_Y] > 0
     for z in range(row[S_Z]):
         if some and narrow:
-            _touch(t, index, _STORE, number, ACC, row[S_SCALE] + z, READ)
+            touch(t, index, _STORE, number, ACC, row[S_SCALE] + z, READ)
         for y in range(row[S_Y]):
             for x in range(row[S_X]):
                 at = row[S_SRAM] + z * row[S_ZP] + y * row[S_YP] + x
-                _touch(t, index, _STORE, number, ACC, at, READ)
+                touch(t, index, _STORE, number, ACC, at, READ)
                 entry = z * row[S_ZS] + y * row[S_YS] + x * row[S_XS]
                 for word in range(first + entry * beats, first + (entry + 1) * beats):
-                    if forwards:
-                        _touch(t, index, _STORE, number, INP, word // t.beats[_MEM_INP], WRITE)
+                    if buffer != ACC:
+                        entry = word // t.beats[row[S_MEMORY]]
+                        touch(t, index, _STORE, number, buffer, entry, WRITE)
                     else:
                         _write_dram(t, index, number, word)
 
@@ -210,22 +217,35 @@ def _nest_fits(t: Tables, index: int) -> bool:
         return False
     end = row[_C_UOP] + row[_C_COUNT]
     if end > t.uops.shape[0]:
-        _report(t.findings, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
+        report(t.findings, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
         return False
     fits = _index_fits(t, index, _C_DST, 1, ACC, 0)
     if row[0] == _GEMM_OP:
-        fits &= _index_fits(t, index, _C_SRC, 2, INP, window_pitch(row))
+        fits &= _index_fits(t, index, _C_SRC, 2, INP, src_reach(row))
         fits &= _index_fits(t, index, _G_WGT, 3, WGT, 0)
         if row[_G_INIT] == _BIAS and _any_first(t, row):
             fits &= _index_fits(t, index, _G_BIAS, -1, ACC, 0)
         return fits
     if _reads_src(row):
         fits &= _index_fits(t, index, _C_SRC, 2, ACC, 0)
-    first, end = _table_entries(t, index)
-    if end > max(first, t.depth[TAB]):
-        _report(t.findings, INDEX_RANGE, index, 0, 0, TAB, end - 1, READ, READ)
-        fits = False
+    fits &= nest_fits_more(t, index)
     return fits
+
+
+@seam("and")
+def nest_fits_more(t: Tables, index: int) -> bool:
+    """Whether an ALU instruction stays within the memories of options; reports where it doesn't."""
+    return True
+
+
+@seam("then")
+def touch_more(t: Tables, index: int, engine: int, number: int) -> None:
+    """What an ALU instruction reads of the memories of options."""
+
+
+@seam("choice")
+def access_more(opcode: int, t: Tables, index: int, engine: int, number: int) -> None:
+    """Everything that an option's instruction reads and writes."""
 
 
 @inline
@@ -243,22 +263,6 @@ def _reads_src(row: Rows) -> bool:
     return bool(not row[_A_USE_IMM] or (_FROM_ACC >> row[_A_OP]) & 1)
 
 
-@inline
-def _table_entries(t: Tables, index: int) -> tuple[int, int]:
-    """The first entry of TAB that an ALU instruction may read, and the one after the last.
-
-    That is a whole table, or nothing: of which results it is made depends on the data.
-    """
-    row = t.rows[index]
-    if row[_A_OP] == _TABLE:
-        for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
-            if not t.uops[u, 0] or not row[_A_INIT]:
-                words = TABLE_RESULTS * RESULT_BYTES // t.depth[DRAM]
-                first = (row[_A_IMM] & ((1 << TABLE_BITS) - 1)) * words
-                return first, first + words
-    return 0, 0
-
-
 @shared
 def _index_fits(t: Tables, index: int, base: int, field: int, memory: int, pitch: int) -> bool:
     """Checks the largest index that a base, its loop steps, a micro-op field and a pitch make."""
@@ -272,7 +276,7 @@ def _index_fits(t: Tables, index: int, base: int, field: int, memory: int, pitch
             most = max(most, t.uops[u, field])
     if largest + most < t.depth[memory]:
         return True
-    _report(t.findings, INDEX_RANGE, index, 0, 0, memory, largest + most, READ, READ)
+    report(t.findings, INDEX_RANGE, index, 0, 0, memory, largest + most, READ, READ)
     return False
 
 
@@ -283,13 +287,11 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     first, end = row[_C_UOP], row[_C_UOP] + row[_C_COUNT]
     per_word = t.uop_layout[4, 1]
     for word in range(first // per_word, (end - 1) // per_word + 1):
-        _touch(t, index, engine, number, UOP, word, READ)
+        touch(t, index, engine, number, UOP, word, READ)
     gemm = row[0] == _GEMM_OP
-    reads_src, pitch = gemm or _reads_src(row), window_pitch(row) if gemm else 0
+    reads_src, pitch = gemm or _reads_src(row), src_reach(row) if gemm else 0
     if not gemm:
-        begin, stop = _table_entries(t, index)
-        for entry in range(begin, stop):
-            _touch(t, index, engine, number, TAB, entry, READ)
+        touch_more(t, index, engine, number)
     source = INP if gemm else ACC
     read, written = t.read[engine], t.written[engine]
     to_dst, to_src, to_wgt = t.offset[ACC], t.offset[source], t.offset[WGT]
@@ -303,24 +305,24 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
                 for u in range(first, end):  # most entries are touched again and again
                     to, at, tile = dst + t.uops[u, 1], src + t.uops[u, 2], wgt + t.uops[u, 3]
                     if written[to_dst + to] != number:
-                        _touch(t, index, engine, number, ACC, to, WRITE)
+                        touch(t, index, engine, number, ACC, to, WRITE)
                     if reads_src and read[to_src + at] != number:
-                        _touch(t, index, engine, number, source, at, READ)
+                        touch(t, index, engine, number, source, at, READ)
                     if pitch and read[to_src + at + pitch] != number:
-                        _touch(t, index, engine, number, source, at + pitch, READ)
+                        touch(t, index, engine, number, source, at + pitch, READ)
                     if gemm and read[to_wgt + tile] != number:
-                        _touch(t, index, engine, number, WGT, tile, READ)
+                        touch(t, index, engine, number, WGT, tile, READ)
 
 
 @inline
 def _read_bias(t: Tables, index: int, engine: int, number: int, entry: int) -> None:
     """One iteration's bias, which every micro-op marked first starts from."""
     if _any_first(t, t.rows[index]):
-        _touch(t, index, engine, number, ACC, entry, READ)
+        touch(t, index, engine, number, ACC, entry, READ)
 
 
 @shared
-def _touch(
+def touch(
     t: Tables, index: int, engine: int, number: int, memory: int, entry: int, access: int
 ) -> None:
     """Checks one access to a buffer against the other engines' last ones, and enters it."""
@@ -331,7 +333,7 @@ def _touch(
         if access == WRITE and last <= t.clock[other]:
             last, theirs = t.read[other, at], READ
         if last > t.clock[other]:
-            _report(t.findings, CONFLICT, index, other, last, memory, entry, theirs, access)
+            report(t.findings, CONFLICT, index, other, last, memory, entry, theirs, access)
     if access == WRITE:
         t.written[engine, at] = number
     else:
@@ -342,9 +344,9 @@ def _touch(
 def _read_dram(t: Tables, index: int, number: int, word: int) -> None:
     store = int(np.int64(t.dram_written[word]))
     if store > t.clock[_STORE]:
-        _report(t.findings, CONFLICT, index, _STORE, store, DRAM, word, WRITE, READ)
+        report(t.findings, CONFLICT, index, _STORE, store, DRAM, word, WRITE, READ)
     if store and t.rows[index, L_MEMORY] == _MEM_UOP:
-        _report(t.findings, COMPUTED, index, _STORE, store, DRAM, word, WRITE, READ)
+        report(t.findings, COMPUTED, index, _STORE, store, DRAM, word, WRITE, READ)
     t.dram_read[word] = number
 
 
@@ -352,14 +354,14 @@ def _read_dram(t: Tables, index: int, number: int, word: int) -> None:
 def _write_dram(t: Tables, index: int, number: int, word: int) -> None:
     load = int(np.int64(t.dram_read[word]))
     if load > t.clock[_LOAD]:
-        _report(t.findings, CONFLICT, index, _LOAD, load, DRAM, word, READ, WRITE)
+        report(t.findings, CONFLICT, index, _LOAD, load, DRAM, word, READ, WRITE)
     if t.stream_words[0] <= word < t.stream_words[1]:
-        _report(t.findings, STREAM, index, _COMPUTE, 0, DRAM, word, READ, WRITE)
+        report(t.findings, STREAM, index, _COMPUTE, 0, DRAM, word, READ, WRITE)
     t.dram_written[word] = number
 
 
 @shared
-def _report(
+def report(
     findings: Rows,
     kind: int,
     index: int,

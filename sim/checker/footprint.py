@@ -46,9 +46,10 @@ def store_footprint(rows: Rows) -> tuple[Rows, Rows, Rows]:
     return some * (rows[:, S_SRAM] + last), scaled * (rows[:, S_SCALE] + z), words
 
 
-def forwards(rows: Rows) -> NDArray[np.bool_]:
-    """Which LOADs and STOREs are STOREs to INP, which reach nothing in DRAM."""
-    mask: NDArray[np.bool_] = (rows[:, 0] == Store.opcode) & (rows[:, S_MEMORY] == Mem.INP)
+def stays_on_chip(rows: Rows) -> NDArray[np.bool_]:
+    """Mask of the STOREs to another memory than DRAM, among LOADs and STOREs."""
+    to_dram = np.isin(rows[:, S_MEMORY], (Mem.ACC, Mem.ACC8))
+    mask: NDArray[np.bool_] = (rows[:, 0] == Store.opcode) & ~to_dram
     return mask
 
 
@@ -57,13 +58,13 @@ def dram_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
     sizes = [stream.config.entry(m.name.lower()) for m in Mem]
     of_memory = np.array(sizes + [0] * 2, np.int64)  # the field can name memories that aren't there
     ends = rows[:, L_DRAM] + span * of_memory[rows[:, L_MEMORY]]
-    return np.where((span > 0) & ~forwards(rows), ends, 0)
+    return np.where((span > 0) & ~stays_on_chip(rows), ends, 0)
 
 
 def inp_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
     """The first byte after what a STORE reaches in INP; 0 when that is nothing."""
     ends = rows[:, L_DRAM] + span * stream.config.out_entry
-    return np.where((span > 0) & forwards(rows), ends, 0)
+    return np.where((span > 0) & stays_on_chip(rows) & (rows[:, S_MEMORY] == Mem.INP), ends, 0)
 
 
 def _dram_span(rows: Rows, sizes: Sequence[int], strides: Sequence[int]) -> Rows:

@@ -24,10 +24,10 @@ from vdla.sim.checker.footprint import (
     L_SRAM,
     S_MEMORY,
     dram_ends,
-    forwards,
     inp_ends,
     load_footprint,
     rows_of,
+    stays_on_chip,
     store_footprint,
 )
 from vdla.sim.stream import POPS, PUSHES, Rows, Stream
@@ -113,7 +113,7 @@ def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
     findings += _dram_outside(stream, at, rows, words, dram_bytes)
     at, rows = rows_of(stream, Store)
     entries, scales, words = store_footprint(rows)
-    memories = np.where(forwards(rows), Mem.ACC, rows[:, S_MEMORY])  # what they read
+    memories = np.where(stays_on_chip(rows), Mem.ACC, rows[:, S_MEMORY])  # what they read
     findings += _outside(stream, at, memories, entries)
     findings += _outside(stream, at, memories, scales)
     findings += _dram_outside(stream, at, rows, words, dram_bytes)

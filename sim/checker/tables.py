@@ -27,8 +27,10 @@ LIMIT = 200  # raw findings that are kept
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-INP, WGT, ACC, UOP, TAB, DRAM = range(6)  # memories, as the tables number them
-MEMORIES = ("INP", "WGT", "ACC", "UOP", "TAB", "DRAM")
+BUFFERS = tuple(dict.fromkeys(each.buffer for each in Mem))
+INP, WGT, ACC, UOP = range(4)  # memories, as the tables number them
+DRAM = len(BUFFERS)
+MEMORIES = (*(each.upper() for each in BUFFERS), "DRAM")
 CONFLICT, INDEX_RANGE, UOP_RANGE, COMPUTED, STREAM = range(5)  # kinds of raw findings
 READ, WRITE = 0, 1
 
@@ -59,7 +61,7 @@ class Tables(NamedTuple):
 def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
     """The tables of a program that hasn't run; arguments as in ``execute``."""
     config = stream.config
-    depths = [config.depth(m) for m in ("inp", "wgt", "acc", "uop", "tab")]
+    depths = [config.depth(each) for each in BUFFERS]
     words = _dram_end(stream, sound) // config.port_bytes + 1
     size = instruction_bytes(config) * len(stream.instructions)
     ends = np.array([stream.base, stream.base + size], np.int64) // config.port_bytes
@@ -72,7 +74,7 @@ def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
         uops=np.zeros((config.uop_depth, 4), np.int64),
         depth=np.array([*depths, config.port_bytes], np.int64),
         offset=np.cumsum([0, *depths]),
-        beats=np.array([config.entry(m.name.lower()) // config.port_bytes for m in Mem]),
+        beats=np.array([config.entry(each.name.lower()) // config.port_bytes for each in Mem]),
         stream_words=ends,
         read=np.zeros((len(Engine), sum(depths)), np.int64),
         written=np.zeros((len(Engine), sum(depths)), np.int64),

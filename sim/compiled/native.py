@@ -32,6 +32,7 @@ from vdla.support.install import pip_install
 
 made: list[tuple[str, str, bytes]] = []  # loop, kinds, compressed text: by numba, in this process
 HELPERS: dict[Callable[..., Any], bool] = {}  # what loops call, and whether it is inlined
+SEAMS: set[Any] = set()  # what options add to
 ROOMS = Path(__file__).parents[1], Path(isa.__file__).parent
 
 
@@ -107,7 +108,7 @@ def _made(loop: Source, kinds: str, arguments: tuple[Any, ...]) -> bytes:
     def make() -> bytes:
         from vdla.sim.compiled.with_numba import text_of
 
-        text = text_of(loop.function, HELPERS, arguments)
+        text = text_of(loop.function, HELPERS, SEAMS, arguments)
         packed = lzma.compress(text.encode(), preset=9)
         made.append((loop.name, kinds, packed))
         _write(path, packed)

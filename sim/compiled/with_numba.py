@@ -9,12 +9,12 @@ nobody uses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 LEAN: Mapping[str, Any] = {
     "nogil": True, "_nrt": False, "error_model": "numpy",
@@ -28,6 +28,7 @@ _registered: set[Callable[..., Any]] = set()
 def text_of(
     function: Callable[..., Any],
     helpers: Mapping[Callable[..., Any], bool],
+    seams: Set[Any],
     arguments: tuple[Any, ...],
 ) -> str:
     """``i64 @loop(ptr words)`` for arguments of such types.
@@ -35,8 +36,14 @@ def text_of(
     Args:
         function: the loop.
         helpers: what loops call, and whether it is inlined.
+        seams: functions that options add to.
         arguments: some of the types that it is for.
     """
+    for each in seams - _registered:
+        overload(each, jit_options={"forceinline": True, **LEAN}, strict=False)(
+            _giving(each.joined)
+        )
+        _registered.add(each)
     for helper in helpers.keys() - _registered:
         register_jitable(forceinline=helpers[helper], **LEAN)(helper)
         _registered.add(helper)
@@ -46,6 +53,11 @@ def text_of(
     main = module.get_function(compiled.fndesc.llvm_func_name)
     text = f"{module}\n{_entry(main)}"
     return _stripped(text.replace(main.name, "body"))
+
+
+def _giving(joined: Callable[..., Any]) -> Callable[..., Any]:
+    """An overload's choice, which is always the same."""
+    return lambda *types, **named: joined
 
 
 def _entry(main: Any) -> str:

@@ -17,7 +17,6 @@ from vdla.sim.energy.table import EnergyError, EnergyTable, load_table, table_na
 __all__ = ["Energy", "EnergyError", "EnergyTable", "energy", "load_table", "table_names"]
 
 ADDITIONS = (AluOp.ADD, AluOp.MIN, AluOp.MAX)  # of two numbers, in one adder
-LOOKED_UP = (AluOp.TABLE,)  # whose energy is that of TAB
 PJ_PER_UJ = 1e6
 
 
@@ -55,7 +54,7 @@ def energy(counts: Counts, config: Config, table: EnergyTable) -> Energy:
     }
     beyond: dict[str, None] = {}
     for access, count in counts.accesses.items():
-        size = int(getattr(config, f"{_buffer(access.memory)}_bytes"))
+        size = config.size(access.memory)
         each = table.access(size, access.bits, writes=access.writes)
         parts[access.memory] = parts.get(access.memory, 0.0) + count * each
         if table.is_far(size, access.bits):
@@ -67,10 +66,6 @@ def energy(counts: Counts, config: Config, table: EnergyTable) -> Energy:
 
 def _operation(name: str, table: EnergyTable) -> float:
     op = AluOp.named(name)
-    if op in LOOKED_UP:
+    if op.memory:  # whose energy is that of the memory
         return 0.0
     return table.events["add" if op in ADDITIONS else "multiply"]
-
-
-def _buffer(memory: str) -> str:
-    return "table" if memory == "tab" else memory

@@ -1,7 +1,7 @@
-"""COMPUTE: GEMM, and ALU where no engine of its own executes that (``pipeline.py``).
+"""COMPUTE: GEMM, and ALU where that has no engine of its own (``pipeline.py``).
 
 A GEMM never waits once it is in READ, so its long middle is passed over ("bulk") while nobody can
-observe ACC's ports: while LOAD writes no ACC, and VECTOR, if there is one, has nothing in front.
+observe ACC's ports: while LOAD writes no ACC, and an engine of ALU has nothing in front.
 Leaving it replays the last micro-ops, so that the state is the stepped one.
 """
 
@@ -70,7 +70,7 @@ def step_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
 @inline
 def _go_on(m: Machine, t: Tables, p: Pipeline, now: int) -> None:
     """Every micro-op goes on by a stage."""
-    if t.variant.vector_engine is not None:
+    if t.variant.own_alu is not None:
         if p.read.row >= 0:
             enter_looked(t, p, now)
         read_from_look(t, p)
@@ -91,9 +91,9 @@ def in_bulk(m: Machine) -> bool:
 
 
 @inline
-def vector_comes(m: Machine, t: Tables) -> bool:
-    """Whether there is VECTOR, with a micro-op in front of its back end."""
-    return t.variant.vector_engine is not None and in_front(t, m.vector)
+def alu_comes(m: Machine, t: Tables) -> bool:
+    """Whether ALU has an engine of its own, with a micro-op in front of the back end."""
+    return t.variant.own_alu is not None and in_front(t, m.alu)
 
 
 @inline
@@ -114,7 +114,7 @@ def leave_bulk(m: Machine, t: Tables, now: int) -> None:
 @inline
 def _stages(t: Tables) -> int:
     """Stages in front of the back end."""
-    return 2 if t.variant.vector_engine is None else 3
+    return 2 if t.variant.own_alu is None else 3
 
 
 @inline
@@ -125,7 +125,7 @@ def _consider_bulk(m: Machine, t: Tables, p: Pipeline, now: int) -> None:
         return
     if row < 0 or t.rows[row, 0] != _GEMM or p.leaving.head != p.leaving.tail:
         return
-    if vector_comes(m, t):
+    if alu_comes(m, t):
         return
     left = steps(t, row) - p.nest.index
     if p.read.row == row and p.f1.row == row and left > 3 * BULK_MARGIN:

@@ -10,10 +10,7 @@ WRITE_BUFFER_VECTORS = 4  # raw ACC vectors the write buffer holds
 
 # Pipeline distances, in cycles: docs/timing.md, sections 5 and 6.
 LATE_READ = 5  # from a micro-op's operand read to its accumulator read
-TABLE_READ = 4  # from a micro-op's operand read to its read of TAB
 WRITE_BACK = 7  # from a micro-op's operand read to its write
-RECIPROCAL_CYCLES = 32  # of the reciprocal units, for a group of lanes
-RSQRT_CYCLES = 56
 STORE_PIPELINE = 8  # from an ACC read to the first beat entering the write buffer
 
 # Causes, in the order of the columns of a breakdown.

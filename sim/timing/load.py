@@ -3,8 +3,9 @@
 * The request side sends one burst a cycle, across instruction boundaries, as long as LOAD has
   bursts and buffer space left. A run of contiguous entries is split into bursts, also at pages.
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
-  the entry with its last beat. ACC has one write port; writes of COMPUTE and VECTOR go first.
-* An entry of TAB takes a cycle for each of its results. What is read there goes first.
+  the entry with its last beat. ACC has one write port; what is computed goes first.
+* An entry that has results takes a cycle for each of them.
+* An option may have a memory's writes wait (``load_waits``).
 * INP has one write port, too: LOAD goes before STORE.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
 * A burst outside DRAM and an entry beyond its buffer are faults.
@@ -15,12 +16,13 @@ from __future__ import annotations
 from vdla.isa.instructions import Load, Mem
 from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
+from vdla.sim.compiled.seams import seam
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop
 from vdla.sim.timing.memory import BY_LOAD, accept_read, burst_beats
-from vdla.sim.timing.pipeline import computes_acc, reads_tab
+from vdla.sim.timing.pipeline import computes_acc
 from vdla.sim.timing.state import NONE, Machine, Tables
 
 _ENGINE = int(Engine.LOAD)
@@ -30,7 +32,7 @@ _X, _Y, _Z = (column(Load, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Load, f"{a}_stride") for a in "xyz")
 _X0, _X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
 _Y0, _Y1 = column(Load, "pad_y0"), column(Load, "pad_y1")
-_INP, _ACC, _ACC8, _TAB = int(Mem.INP), int(Mem.ACC), int(Mem.ACC8), int(Mem.TAB)
+_INP, _ACC, _ACC8 = int(Mem.INP), int(Mem.ACC), int(Mem.ACC8)
 
 
 @inline
@@ -138,16 +140,16 @@ def _step_write(m: Machine, t: Tables, now: int) -> int:
         finish(m, t, _ENGINE, now)
         return BUSY
     memory = t.rows[row, _MEMORY]
-    to_tab, at_data = memory == _TAB, _at_data(m, t, row)
+    by_results, at_data = m.settings.entry_results[memory] > 0, _at_data(m, t, row)
     port_taken = memory in (_ACC, _ACC8) and computes_acc(m, t)
-    port_taken |= to_tab and reads_tab(m, t)
+    port_taken |= load_waits(m, t, memory)
     if at_data and m.load.consumed == m.memory.arrived[BY_LOAD]:
         return MEMORY
-    if at_data or to_tab:
+    if at_data or by_results:
         last = m.load.write.step + 1 == m.settings.entry_steps[memory]
-        if port_taken and (last or to_tab):
+        if port_taken and (last or by_results):
             return BANK
-        if at_data and (last or not to_tab):
+        if at_data and (last or not by_results):
             m.load.consumed += 1
         m.load.write.step = 0 if last else m.load.write.step + 1
         if not last:
@@ -159,6 +161,12 @@ def _step_write(m: Machine, t: Tables, now: int) -> int:
     if _next_entry(m, t, row):
         finish(m, t, _ENGINE, now)
     return BUSY
+
+
+@seam("or")
+def load_waits(m: Machine, t: Tables, memory: int) -> bool:
+    """Whether a memory that an option adds can't be written in this cycle."""
+    return False
 
 
 @inline

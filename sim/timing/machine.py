@@ -1,7 +1,8 @@
 """The whole machine, cycle by cycle: docs/timing.md is the specification.
 
-Each unit steps once a cycle in the order fetch, LOAD, COMPUTE, VECTOR, STORE, bus, and sees what
-the others left behind in the cycle before. Cycles in which nothing can change are skipped, never
+Each unit steps once a cycle in the order fetch, LOAD, COMPUTE, STORE, bus, and sees what the others
+left behind in the cycle before; engines that options add step behind COMPUTE (``behind_compute``)
+or behind STORE (``behind_store``). Cycles in which nothing can change are skipped, never
 estimated.
 """
 
@@ -15,9 +16,10 @@ from vdla.isa.instructions import Finish
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine
 from vdla.sim.compiled import compiled, inline, prepare
+from vdla.sim.compiled.seams import seam
 from vdla.sim.stream import Bytes, Rows, Stream
 from vdla.sim.timing.banks import banks_wake, step_banks
-from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute, vector_comes
+from vdla.sim.timing.compute import alu_comes, in_bulk, leave_bulk, step_compute
 from vdla.sim.timing.constants import BUS_ERROR
 from vdla.sim.timing.engines import commit_issues, count_causes, end_program
 from vdla.sim.timing.fault import stop, stopped
@@ -28,16 +30,15 @@ from vdla.sim.timing.nest import take_over_uops
 from vdla.sim.timing.pipeline import shift_ports, wake_of
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
 from vdla.sim.timing.store import (
-    forward_beat,
-    forward_waits,
     open_burst,
+    pass_elsewhere,
     reads_acc,
     send_beat,
     step_store,
+    waits_for_elsewhere,
     write_waits,
 )
 from vdla.sim.timing.tokens import commit_tokens
-from vdla.sim.timing.vector import step_vector
 
 _LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
 
@@ -119,9 +120,9 @@ def _run(m: Machine, t: Tables) -> int:
         return 1
     while now < m.settings.until:
         writes, port_taken = write_waits(m, t), reads_acc(m, t, now)
-        forwards = forward_waits(m, t)
-        inp_taken = forwards and writes_inp(m, t)
-        if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or vector_comes(m, t)):
+        elsewhere = waits_for_elsewhere(m, t)
+        inp_taken = (elsewhere or wants_inp(m, t)) and writes_inp(m, t)
+        if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or alu_comes(m, t)):
             leave_bulk(m, t, now)
         head = m.fetch.dispatched
         loaded, stored = m.engines.finished[_LOAD], m.engines.finished[_STORE]
@@ -135,16 +136,15 @@ def _run(m: Machine, t: Tables) -> int:
         if m.engines.finished[_LOAD] != loaded and not stopped(m):
             take_over_uops(m, t, t.order[_LOAD, loaded])
         moved |= step_compute(m, t, port_taken, now)
-        if t.variant.vector_engine is not None:
-            moved |= step_vector(m, t, port_taken, now)
-            shift_ports(m.vector)
+        moved |= behind_compute(m, t, port_taken, now)
         if not in_bulk(m):
             shift_ports(m.compute)
-        moved |= step_store(m, t, now) or forwards
+        moved |= step_store(m, t, now) or elsewhere
         if writes:
             open_burst(m, t)
-        elif forwards:
-            forward_beat(m, t, inp_taken)
+        elif elsewhere:
+            pass_elsewhere(m, t, inp_taken)
+        moved |= behind_store(m, t, inp_taken or elsewhere, now)
         bus = step_bus(m, writes, now) if t.variant.banks is None else step_banks(m, writes, now)
         if bus & WROTE:
             send_beat(m, t, now)
@@ -160,6 +160,24 @@ def _run(m: Machine, t: Tables) -> int:
         count_causes(m, t, step)
         now += step
     return now
+
+
+@seam("|")
+def behind_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
+    """A cycle of an option's engine; true when anything moved. ``port_taken``: STORE reads ACC."""
+    return False
+
+
+@seam("|")
+def behind_store(m: Machine, t: Tables, inp_taken: bool, now: int) -> bool:
+    """A cycle of an option's engine; true when anything moved. ``inp_taken``: INP is written."""
+    return False
+
+
+@seam("or")
+def wants_inp(m: Machine, t: Tables) -> bool:
+    """Whether an option's engine might write INP in this cycle."""
+    return False
 
 
 @inline
@@ -194,8 +212,8 @@ def _wake(m: Machine, t: Tables, now: int) -> int:
         wake = min(wake, answers.at[answers.head & (RING - 1)])
     if not in_bulk(m):
         wake = min(wake, wake_of(m.compute, now))
-    if t.variant.vector_engine is not None:
-        wake = min(wake, wake_of(m.vector, now))
+    if t.variant.own_alu is not None:
+        wake = min(wake, wake_of(m.alu, now))
     if requantizer.head != requantizer.tail:
         wake = min(wake, requantizer.at[requantizer.head & (RING - 1)])
     if reader.row >= 0 and reader.next_read > now:

@@ -1,4 +1,4 @@
-"""The loop nests of COMPUTE and VECTOR, and the micro-ops that steer them.
+"""The loop nests of the engines of micro-ops, and the micro-ops that steer them.
 
 A GEMM or ALU runs its micro-ops, one after another, in each iteration of three loops. The clock
 keeps its own copy of the UOP buffer, since what is in there decides which entries are accessed.
@@ -15,9 +15,9 @@ from vdla.isa.instructions import (
     Mem,
 )
 from vdla.isa.operations import bits_of
-from vdla.isa.options.tables import TABLE_BITS
 from vdla.sim.compiled import inline
-from vdla.sim.nest import window_pitch
+from vdla.sim.compiled.seams import seam
+from vdla.sim.nest import src_reach
 from vdla.sim.stream import column
 from vdla.sim.timing.state import NONE, Machine, Pipeline, Tables
 from vdla.sim.transfers import load_uops
@@ -28,8 +28,8 @@ DST, SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
 _INIT = column(Gemm, "init")
 _OP, _USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
-_A_INIT, _IMM = column(Alu, "init"), column(Alu, "imm")
-_GEMM, _TABLE, _INIT_BIAS = Gemm.opcode, int(AluOp.TABLE), int(Init.BIAS)
+_A_INIT = column(Alu, "init")
+_GEMM, _INIT_BIAS = Gemm.opcode, int(Init.BIAS)
 _FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
 _MEMORY, _SRAM = column(Load, "memory"), column(Load, "sram_base")
 _IN_INP, _IN_WGT, _IN_ACC, _IN_UOP = int(Mem.INP), int(Mem.WGT), int(Mem.ACC), int(Mem.UOP)
@@ -135,10 +135,10 @@ def goes_beyond(m: Machine, t: Tables, p: Pipeline) -> bool:
     if t.rows[row, 0] != _GEMM:
         reads_y = t.rows[row, _USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _OP]) & 1 != 0
         starts = t.uops[u, 0] != 0 and t.rows[row, _A_INIT] != 0
-        beyond = not starts and _table_is_beyond(m, t, row)
+        beyond = not starts and alu_beyond(m, t, row)
         return bool(beyond or (reads_y and src >= entries[_IN_ACC]))
     wgt = iteration_base(p, t, _WGT) + t.uops[u, 3]
-    if src + window_pitch(t.rows[row]) >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
+    if src + src_reach(t.rows[row]) >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
         return True
     biased = t.uops[u, 0] != 0 and t.rows[row, _INIT] == _INIT_BIAS
     return bool(biased and iteration_base(p, t, _BIAS) >= entries[_IN_ACC])
@@ -154,17 +154,17 @@ def _may_leave(m: Machine, t: Tables, row: int) -> bool:
     if end > m.settings.uops or dst >= entries[_IN_ACC]:
         return True
     if t.rows[row, 0] != _GEMM:
-        return bool(src >= entries[_IN_ACC] or _table_is_beyond(m, t, row))
+        return bool(src >= entries[_IN_ACC] or alu_beyond(m, t, row))
     wgt, bias = _reach(t, row, _WGT) + t.most[3], _reach(t, row, _BIAS)
     beyond = wgt >= entries[_IN_WGT] or bias >= entries[_IN_ACC]
-    return bool(src + window_pitch(t.rows[row]) >= entries[_IN_INP] or beyond)
+    return bool(src + src_reach(t.rows[row]) >= entries[_IN_INP] or beyond)
 
 
-@inline
-def _table_is_beyond(m: Machine, t: Tables, row: int) -> bool:
-    """Whether an ALU instruction is a TABLE whose table lies beyond TAB's last."""
-    number = t.rows[row, _IMM] & ((1 << TABLE_BITS) - 1)
-    return bool(t.rows[row, _OP] == _TABLE and number >= m.settings.tables)
+@seam("or")
+def alu_beyond(m: Machine, t: Tables, row: int) -> bool:
+    """Whether an ALU instruction reads beyond a memory that an option adds, in micro-ops that don't
+    give y itself."""
+    return False
 
 
 @inline

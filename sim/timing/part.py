@@ -5,7 +5,8 @@
         row: int = NONE
 
 ``Request.reset()`` gives one record of memory with these fields. Python reads and writes them by
-name, and so does the compiled loop, for which each name is a fixed distance.
+name, and so does the compiled loop, for which each name is a fixed distance. ``Request.add("top",
+int)`` adds a field, before the first record is made.
 """
 
 from __future__ import annotations
@@ -24,40 +25,76 @@ class Part:
     ``Annotated`` has. Names that numpy's own records use, such as ``size``, are refused.
     """
 
-    layout: ClassVar[np.dtype[Any]]
-    after_reset: ClassVar[NDArray[Any]]  # one record
-    _bytes: ClassVar[bytes]  # of that record
+    _kinds: ClassVar[dict[str, Any]]  # by the fields' names
+    _after: ClassVar[dict[str, int]]  # what reset leaves in them
+    _made: ClassVar[Made]
 
     def __init_subclass__(cls) -> None:
-        kinds = get_type_hints(cls, include_extras=True)
-        names = list(cls.__annotations__)
-        if taken := [name for name in names if hasattr(np.void, name)]:
-            raise TypeError(f"{cls.__name__}: numpy's records use {', '.join(taken)} themselves")
-        access = {name: _access(name) for name in names}
-        record = type(cls.__name__, (np.void,), {"__slots__": (), **access})
-        fields = [(name, *_layout(kinds[name])) for name in names]
-        cls.layout = np.dtype((record, np.dtype(fields, align=True)))
-        cls.after_reset = np.zeros(1, cls.layout)
-        for name in names:
-            value = getattr(kinds[name], "after_reset", vars(cls).get(name, 0))
-            cls.after_reset[name] = value
-        cls._bytes = cls.after_reset.tobytes()
+        cls._kinds, cls._after = {}, {}
+        hints = get_type_hints(cls, include_extras=True)
+        for name in vars(cls).get("__annotations__", ()):
+            cls.add(name, hints[name], vars(cls).get(name, 0))
+
+    @classmethod
+    def add(cls, name: str, kind: Any, after_reset: int = 0) -> None:
+        """Adds a field.
+
+        Raises:
+            TypeError: numpy's records have the name, or a record has been made already.
+        """
+        if hasattr(np.void, name):
+            raise TypeError(f"{cls.__name__}: numpy's records use {name} themselves")
+        if "_made" in vars(cls):
+            raise TypeError(f"{cls.__name__}: {name} is added after the first record")
+        cls._kinds[name], cls._after[name] = kind, after_reset
+
+    @classmethod
+    def layout(cls) -> np.dtype[Any]:
+        """The type of a record."""
+        return _made(cls)[0]
 
     @classmethod
     def reset(cls) -> Self:
         """A record as reset leaves it."""
+        layout, _, content = _made(cls)
         # From bytes: numpy copies a record field by field, and takes ten times as long.
-        part: Self = np.ndarray(1, cls.layout, bytearray(cls._bytes))[0]
+        part: Self = np.ndarray(1, layout, bytearray(content))[0]
         return part
+
+
+Made = tuple[np.dtype[Any], NDArray[Any], bytes]
+
+
+def _made(cls: type[Part]) -> Made:
+    """The type of a part's records, one as reset leaves it, and its bytes."""
+    if "_made" not in vars(cls):
+        kinds = {name: kind for name, kind in cls._kinds.items() if not _is_empty(kind)}
+        access = {name: _access(name) for name in kinds}
+        record = type(cls.__name__, (np.void,), {"__slots__": (), **access})
+        fields = [(name, *_layout(kind)) for name, kind in kinds.items()]
+        layout = np.dtype((record, np.dtype(fields, align=True)))
+        after_reset = np.zeros(1, layout)
+        for name, kind in kinds.items():
+            after_reset[name] = _made(kind)[1] if _is_part(kind) else cls._after[name]
+        cls._made = layout, after_reset, after_reset.tobytes()
+    made: Made = cls._made
+    return made
+
+
+def _is_empty(kind: Any) -> bool:
+    """Whether it is a part without fields, for which a record has no place."""
+    return _is_part(kind) and not kind._kinds
+
+
+def _is_part(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Part)
 
 
 def _layout(kind: Any) -> tuple[Any, ...]:
     """The type of a field, and for an array its shape."""
     if get_origin(kind) is Annotated:
         return np.int64, get_args(kind)[1]
-    if issubclass(kind, Part):
-        return (kind.layout,)
-    return ({int: np.int64, bool: np.bool_}[kind],)
+    return (kind.layout() if _is_part(kind) else {int: np.int64, bool: np.bool_}[kind],)
 
 
 def _access(name: str) -> property:

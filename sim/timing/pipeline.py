@@ -1,12 +1,11 @@
-"""An engine of micro-ops, COMPUTE or VECTOR: one a cycle, in order, across instruction boundaries.
+"""An engine of micro-ops: one a cycle, in order, across instruction boundaries.
 
     issue → F1 → READ ──5──→ accumulator read → combine → write (READ + 7)
 
 * READ reads INP and WGT, or ACC for an ALU operand that is multiplied or shifted: the *early* read.
   The accumulator that a GEMM adds to, or an ADD, MIN, MAX works on, is read *late* and forwarded,
   so a chain of micro-ops on one accumulator never waits.
-* The reciprocal units compute RECIPROCAL and RSQRT while the micro-op stands in READ.
-* TABLE reads TAB four cycles after READ, which LOAD's writes wait for.
+* What is computed bit by bit (``serial``) is, while the micro-op stands in READ.
 * READ waits (and holds issue) while an early operand is still to be written, or while the x of an
   early operation would meet a late read at ACC's first read port, or while STORE takes the second
   one from its y.
@@ -14,9 +13,12 @@
 * An instruction finishes when its last micro-op writes. One without micro-ops passes as a bubble.
 * A micro-op that goes beyond a buffer is a fault once it stands in READ, whether held or not.
 
-Beside VECTOR, COMPUTE has GEMM alone and nothing to wait for. There a stage between F1 and READ,
-LOOK, knows the next micro-op: a write that is left out takes no port, nor does a late read of what
-the micro-op a cycle before writes.
+Where ALU has an engine of its own, COMPUTE has GEMM alone and nothing to wait for. There a stage
+between F1 and READ, LOOK, knows the next micro-op: a write that is left out takes no port, nor does
+a late read of what the micro-op a cycle before writes.
+
+Options may do more where a micro-op enters the back end (``enter_more``), and each cycle after
+(``shift_more``).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from __future__ import annotations
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init
 from vdla.isa.operations import X, bits_of
 from vdla.sim.compiled import inline
+from vdla.sim.compiled.seams import seam
 from vdla.sim.nest import is_empty
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import (
@@ -31,9 +34,6 @@ from vdla.sim.timing.constants import (
     BUSY,
     DRAIN,
     LATE_READ,
-    RECIPROCAL_CYCLES,
-    RSQRT_CYCLES,
-    TABLE_READ,
     WRITE_BACK,
 )
 from vdla.sim.timing.engines import finish, idle_cause
@@ -51,7 +51,6 @@ from vdla.sim.timing.state import NEVER, NONE, RING, Machine, Pipeline, Tables
 _GEMM = Gemm.opcode
 _G_INIT, _INIT_ACC, _INIT_BIAS = column(Gemm, "init"), int(Init.ACC), int(Init.BIAS)
 _A_OP, _A_USE_IMM, _A_INIT = column(Alu, "alu_op"), column(Alu, "use_imm"), column(Alu, "init")
-_TABLE, _RECIPROCAL = int(AluOp.TABLE), int(AluOp.RECIPROCAL)
 # Sets of operations, a bit for each.
 _EARLY = bits_of(op for op in AluOp if op.x is X.EARLY)
 _NOT_LATE = bits_of(op for op in AluOp if op.x is not X.LATE)
@@ -79,7 +78,7 @@ def in_front(t: Tables, p: Pipeline) -> bool:
 @inline
 def _looks(t: Tables, p: Pipeline) -> bool:
     """Whether a micro-op is in LOOK, where there is that stage."""
-    return t.variant.vector_engine is not None and p.look.row >= 0
+    return t.variant.own_alu is not None and p.look.row >= 0
 
 
 @inline
@@ -152,7 +151,7 @@ def read_from_look(t: Tables, p: Pipeline) -> None:
 def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
     """Whether the micro-op in READ may read its early operands this cycle."""
     row = p.read.row
-    if p.read.null or t.rows[row, 0] == _GEMM or p.units_until > 0:
+    if p.read.null or t.rows[row, 0] == _GEMM or p.serial_until > 0:
         return True
     reads_y = t.rows[row, _A_USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _A_OP]) & 1 != 0
     if reads_y and (port_taken or t.visible[p.read.src] > now):
@@ -164,25 +163,22 @@ def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
 
 @inline
 def units_work(m: Machine, t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
-    """Whether the reciprocal units keep the micro-op in READ; they begin where y can be read."""
-    if not m.settings.reciprocal_units or not _is_serial(t, p):
+    """Whether units keep the micro-op in READ; they begin where y can be read."""
+    if not m.settings.serial or not _is_serial(t, p):
         return False
-    if p.units_until > 0 or not operands_ready(t, p, port_taken, now):
-        return bool(now < p.units_until)
-    reciprocal = t.rows[p.read.row, _A_OP] == _RECIPROCAL
-    cycles = RECIPROCAL_CYCLES if reciprocal else RSQRT_CYCLES
-    p.units_until = now + cycles * m.settings.reciprocal_groups
+    if p.serial_until > 0 or not operands_ready(t, p, port_taken, now):
+        return bool(now < p.serial_until)
+    p.serial_until = now + m.settings.serial_cycles[t.rows[p.read.row, _A_OP]]
     return True
 
 
 @inline
 def _is_serial(t: Tables, p: Pipeline) -> bool:
-    """Whether the micro-op in READ needs the reciprocal units."""
+    """Whether the micro-op in READ is one that units compute."""
     row = p.read.row
     if row < 0 or p.read.null or t.rows[row, 0] == _GEMM:
         return False
-    starts = p.read.first and t.rows[row, _A_INIT] != 0
-    return not starts and (_SERIAL >> t.rows[row, _A_OP]) & 1 != 0
+    return not starts(t, p) and (_SERIAL >> t.rows[row, _A_OP]) & 1 != 0
 
 
 @inline
@@ -190,15 +186,14 @@ def wake_of(p: Pipeline, now: int) -> int:
     """The next cycle in which a pipeline moves by itself, when nothing else moves; or NEVER."""
     if in_back(p) or now <= p.last_read_at + WRITE_BACK:  # LOAD may wait for the write
         return now + 1
-    return int(max(now + 1, p.units_until)) if p.read.row >= 0 else NEVER
+    return int(max(now + 1, p.serial_until)) if p.read.row >= 0 else NEVER
 
 
 @inline
 def reads_x_early(t: Tables, p: Pipeline) -> bool:
     """Whether the ALU micro-op in READ has an x that it reads now."""
     row = p.read.row
-    starts = p.read.first and t.rows[row, _A_INIT] != 0
-    return not (starts or not (_EARLY >> t.rows[row, _A_OP]) & 1)
+    return not (starts(t, p) or not (_EARLY >> t.rows[row, _A_OP]) & 1)
 
 
 # The back end -----------------------------------------------------------------------------------
@@ -207,14 +202,13 @@ def reads_x_early(t: Tables, p: Pipeline) -> bool:
 @inline
 def enter(t: Tables, p: Pipeline, now: int) -> None:
     """The micro-op in READ enters the back end, which never stalls."""
-    p.units_until = 0
+    p.serial_until = 0
     if not p.read.null:
         dst = p.read.dst
         accumulates, late = late_reads(t, p)
         if late:
             p.late_reads |= 1 << LATE_READ
-        if _looks_up(t, p):
-            p.table_reads |= 1 << TABLE_READ
+        enter_more(t, p)
         if accumulates and p.last_read_at == now - 1 and p.last_dst == dst:
             p.writes &= ~(1 << (WRITE_BACK - 1))
         p.writes |= 1 << WRITE_BACK
@@ -263,38 +257,36 @@ def _starts(t: Tables, row: int, first: bool) -> bool:
 
 
 @inline
-def _looks_up(t: Tables, p: Pipeline) -> bool:
-    """Whether the micro-op in READ reads TAB."""
-    row = p.read.row
-    if t.rows[row, 0] == _GEMM or t.rows[row, _A_OP] != _TABLE:
-        return False
-    return bool(not p.read.first or t.rows[row, _A_INIT] == 0)
+def starts(t: Tables, p: Pipeline) -> bool:
+    """Whether the micro-op in READ, an ALU's, gives y itself."""
+    return bool(p.read.first and t.rows[p.read.row, _A_INIT] != 0)
 
 
 @inline
 def computes_acc(m: Machine, t: Tables) -> bool:
-    """Whether COMPUTE or VECTOR writes ACC in this cycle."""
+    """Whether an engine of micro-ops writes ACC in this cycle."""
     writes = m.compute.writes
-    if t.variant.vector_engine is not None:
-        writes |= m.vector.writes
+    if t.variant.own_alu is not None:
+        writes |= m.alu.writes
     return bool(writes & 1)
 
 
 @inline
-def reads_tab(m: Machine, t: Tables) -> bool:
-    """Whether COMPUTE or VECTOR reads TAB in this cycle."""
-    reads = m.compute.table_reads
-    if t.variant.vector_engine is not None:
-        reads |= m.vector.table_reads
-    return bool(reads & 1)
-
-
-@inline
 def shift_ports(p: Pipeline) -> None:
-    """Brings all that the back end does to ACC and TAB a cycle nearer."""
+    """Brings all that the back end does a cycle nearer."""
     p.late_reads >>= 1
-    p.table_reads >>= 1
     p.writes >>= 1
+    shift_more(p)
+
+
+@seam("then")
+def enter_more(t: Tables, p: Pipeline) -> None:
+    """What an option does as the micro-op in READ, which isn't empty, enters the back end."""
+
+
+@seam("then")
+def shift_more(p: Pipeline) -> None:
+    """What an option has under way in the back end comes a cycle nearer."""
 
 
 @inline

@@ -1,8 +1,8 @@
 """The state of the machine, by name: one part per unit, and who writes it.
 
 A function of the cycle loop gets the whole machine as ``m``, and as ``t`` the tables, whose length
-depends on the program or on a buffer. Where it works for COMPUTE and for VECTOR, it gets the one of
-them as ``p``. It reads what it likes: ``m.load.consumed``, ``m.engines.started[engine]``,
+depends on the program or on a buffer. Where it works for two pipelines, it gets the one of them as
+``p``. It reads what it likes: ``m.load.consumed``, ``m.engines.started[engine]``,
 ``t.rows[row, column]``. It writes what belongs to its file alone: the parts and the tables that
 ``OWNERS`` and ``PIPELINE_OWNERS`` give it. What it wants of another unit it asks of a function
 there: ``accept_read`` in ``memory.py``, ``start`` in ``engines.py``, ``stop`` in ``fault.py``.
@@ -17,18 +17,15 @@ and a ``tail`` that count on for ever; a slot is such a number modulo ``RING``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
-from vdla.isa.instructions import SIDES, Mem
-from vdla.isa.options.forwarding import forwards
-from vdla.isa.options.reciprocals import reciprocal_groups, reciprocal_units
-from vdla.isa.options.tables import results_per_word, tables
-from vdla.isa.options.vector import has_vector_engine
+from vdla.isa.instructions import SIDES, Alu, AluOp, Gemm, Mem, operations
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
@@ -45,6 +42,28 @@ PerEngine = Annotated[Rows, (ENGINES,)]
 PerQueue = Annotated[Rows, (QUEUES,)]  # as ``Ring.token_queues`` numbers them
 PerSide = Annotated[Rows, (ENGINES, len(SIDES))]
 PerMemory = Annotated[Rows, (len(Mem),)]  # as ``Mem`` numbers them
+PerOperation = Annotated[Rows, (len(AluOp),)]
+
+
+class Added(Part):
+    """Fields that options add, whose names the host doesn't know."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+class OptionSettings(Added):
+    """Settings of options."""
+
+
+class OptionPorts(Added):
+    """What an option's part of a pipeline has under way."""
+
+
+class OptionUnits(Added):
+    """The state of units that options add."""
 
 
 class Settings(Part):
@@ -69,17 +88,17 @@ class Settings(Part):
     instruction_beats: int
     entry_beats: PerMemory
     entry_steps: PerMemory  # cycles in which LOAD writes an entry from DRAM
+    entry_results: PerMemory  # that it writes one a cycle; 0: it writes beats, as they come
     entries: PerMemory
     uops: int  # that the UOP buffer holds
-    tables: int  # that TAB holds
-    reciprocal_groups: int  # of lanes that the units take one after another
+    serial_cycles: PerOperation  # in which units compute it, while READ holds
     inp_bytes: int  # that INP holds
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
 
     # Options.
-    forwarding: bool  # STORE may write INP
-    reciprocal_units: bool  # ALU computes reciprocals
+    options: OptionSettings  # in front of a bool: numpy forgets that records are aligned
+    serial: bool  # some operations are computed by units
 
     # The run.
     instructions: int
@@ -188,20 +207,20 @@ class Leaving(Part):
 
 
 class Pipeline(Part):
-    """An engine of micro-ops: its loop nest, the stages in front, and the ports of ACC and TAB as
-    the back end uses them."""
+    """An engine of micro-ops: its loop nest, the stages in front, and the ports of ACC as the back
+    end uses them."""
 
     nest: Nest
     f1: Stage
-    look: Stage  # of a COMPUTE beside which there is VECTOR
+    look: Stage  # of GEMM alone
     read: Stage
     last_dst: int = NONE  # of the micro-op that was read last
     last_read_at: int = -WRITE_BACK - 1
     late_reads: int  # bit n: a late read of ACC n cycles from now
-    table_reads: int  # bit n: a read of TAB n cycles from now
     writes: int  # bit n: a write of ACC n cycles from now
-    units_until: int  # the cycle from which READ has its reciprocals; 0: they aren't begun
+    serial_until: int  # the cycle from which READ has what units compute; 0: they haven't begun
     leaving: Leaving
+    options: OptionPorts
 
 
 class Bulk(Part):
@@ -275,23 +294,25 @@ class Machine(Part):
     load: Load
     compute: Pipeline
     bulk: Bulk
-    vector: Pipeline
+    alu: Pipeline  # of ALU, where it has an engine of its own
     store: Store
+    options: OptionUnits
     fault: FirstFault
 
 
 class Variant(NamedTuple):
     """Part of the config that numba knows when it compiles the cycle loop.
 
-    Its type says it: how long a tuple is, and whether an option is None. So a config without a
-    vector engine has a loop of its own, without the parts of one and with the fewest turns. Options
-    that cost a cycle next to nothing are ``Settings``: each None doubles the loops that ship.
+    Its type says it: how long a tuple is, and whether a field is None. So a config in which GEMM
+    and ALU share an engine has a loop of its own, without the parts of a second one and with the
+    fewest turns. Options that cost a cycle next to nothing are ``Settings``: each None doubles the
+    loops that ship.
     """
 
     engines: tuple[int, ...]  # the numbers from 0 to the last engine's
     sides: tuple[int, ...]  # those of an engine
     queues: tuple[int, ...]  # the token queues
-    vector_engine: bool | None  # ALU is VECTOR's
+    own_alu: bool | None  # ALU has an engine of its own
     banks: bool | None  # the memory has banks
 
 
@@ -313,6 +334,7 @@ class Tables(NamedTuple):
 
 
 # Whose functions write a part or a table while the machine runs; what isn't here stays as it is.
+# What options add is written by the option's file.
 OWNERS = {
     "memory": "memory.py",
     "controller": "banks.py",
@@ -330,8 +352,20 @@ OWNERS = {
     "store": "store.py",
     "fault": "fault.py",
 }
-# The same of the parts of a Pipeline, which functions get as ``p``: COMPUTE's or VECTOR's.
-PIPELINE_OWNERS = dict.fromkeys(Pipeline.__annotations__, "pipeline.py") | {"nest": "nest.py"}
+# The same of the parts of a Pipeline, which functions get as ``p``: COMPUTE's or ALU's.
+PIPELINE_OWNERS = {
+    name: "nest.py" if name == "nest" else "pipeline.py"
+    for name in Pipeline.__annotations__ if name != "options"
+}  # fmt: skip
+
+SetUp = Callable[[Settings, Config], None]
+SET_UPS: list[SetUp] = []  # of options: each fills its own settings
+
+
+def sets_up(function: SetUp) -> SetUp:
+    """Has an option's settings filled by a function, whenever the machine is reset."""
+    SET_UPS.append(function)
+    return function
 
 
 def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
@@ -366,7 +400,7 @@ def _variant(config: Config) -> Variant:
         engines=tuple(range(numbered(config)[-1] + 1)),
         sides=tuple(range(len(ring.sides))),
         queues=tuple(range(len(ring.token_queues))),
-        vector_engine=True if has_vector_engine(config) else None,
+        own_alu=True if ring.executor[Alu] != ring.executor[Gemm] else None,
         banks=True if config.memory.banks else None,
     )
 
@@ -388,15 +422,14 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.instruction_beats = instruction_beats(config)
     settings.fetch_buffer_beats = fetch_buffer_beats(config)
     settings.entry_beats[:] = [config.entry(name) // port for name in _MEMORIES]
-    settings.entry_steps[:] = settings.entry_beats
-    settings.entry_steps[Mem.TAB] = results_per_word(config)
-    settings.tables = tables(config)
-    settings.reciprocal_groups = reciprocal_groups(config)
+    settings.entry_results[:] = [memory.results(config) for memory in Mem]
+    settings.entry_steps[:] = np.maximum(settings.entry_beats, settings.entry_results)
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
-    settings.forwarding = bool(forwards(config))
-    settings.reciprocal_units = bool(reciprocal_units(config))
+    settings.serial = any(op.serial for op in operations(config))
+    for set_up in SET_UPS:
+        set_up(settings, config)
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)

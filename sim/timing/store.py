@@ -5,10 +5,11 @@
 * A vector's beats enter the write buffer from 8 cycles after its read, one a cycle.
 * A run of contiguous entries is written as bursts, split at their greatest length and at pages; the
   first beat of a burst waits while as many bursts are unanswered as there may be.
-* A STORE to INP opens no burst: each beat is written into INP in a cycle in which LOAD doesn't.
-* An instruction finishes when its last burst is answered, or its last beat is in INP: its bytes are
-  then in memory. One that moves nothing takes one cycle on each side.
-* Reading beyond ACC, a burst outside DRAM and a beat beyond INP are faults.
+* An instruction finishes when its last burst is answered: its bytes are then in memory. One that
+  moves nothing takes one cycle on each side.
+* Reading beyond ACC and a burst outside DRAM are faults.
+* With an option, a STORE's beats may go elsewhere than to the bus (``goes_elsewhere``), one by one
+  (``pass_elsewhere``): they open no burst, and the instruction finishes with its last beat.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from vdla.isa.instructions import Mem, Store
 from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
+from vdla.sim.compiled.seams import seam
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import BEYOND, BUSY, MEMORY, STORE_PIPELINE, STORES_IN_FLIGHT
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
@@ -29,7 +31,7 @@ _SRAM, _SCALE = column(Store, "sram_base"), column(Store, "scale_base")
 _YP, _ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
 _X, _Y, _Z = (column(Store, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Store, f"{a}_stride") for a in "xyz")
-_ACC, _ACC8, _INP = int(Mem.ACC), int(Mem.ACC8), int(Mem.INP)
+_ACC, _ACC8 = int(Mem.ACC), int(Mem.ACC8)
 
 
 @inline
@@ -70,7 +72,7 @@ def _entry_beats(m: Machine, t: Tables, row: int) -> int:
 
 @inline
 def _requantizes(t: Tables, row: int) -> bool:
-    """Whether a STORE writes bytes, of ACC8 or INP."""
+    """Whether a STORE writes bytes, not lanes of ACC."""
     return bool(t.rows[row, _MEMORY] != _ACC)
 
 
@@ -172,16 +174,27 @@ def _emit(m: Machine, now: int) -> bool:
 @inline
 def write_waits(m: Machine, t: Tables) -> bool:
     """Whether a write beat is ready for the bus."""
-    if not _beat_waits(m, t) or (m.settings.forwarding and _goes_to_inp(m, t)):
+    if not _beat_waits(m, t) or goes_elsewhere(m, t):
         return False
     unanswered = m.store.bursts.opened - m.memory.answers.head
     return bool(m.store.bursts.left > 0 or unanswered < m.settings.writes_in_flight)
 
 
 @inline
-def forward_waits(m: Machine, t: Tables) -> bool:
-    """Whether a beat is ready for INP."""
-    return m.settings.forwarding and _beat_waits(m, t) and _goes_to_inp(m, t)
+def waits_for_elsewhere(m: Machine, t: Tables) -> bool:
+    """Whether a beat is ready that doesn't go to the bus."""
+    return _beat_waits(m, t) and goes_elsewhere(m, t)
+
+
+@seam("or")
+def goes_elsewhere(m: Machine, t: Tables) -> bool:
+    """Whether the oldest unsent instruction, which has beats, doesn't write DRAM."""
+    return False
+
+
+@seam("then")
+def pass_elsewhere(m: Machine, t: Tables, inp_taken: bool) -> None:
+    """A beat waits that doesn't go to the bus; ``inp_taken``: LOAD writes INP in this cycle."""
 
 
 @inline
@@ -191,9 +204,9 @@ def _beat_waits(m: Machine, t: Tables) -> bool:
 
 
 @inline
-def _goes_to_inp(m: Machine, t: Tables) -> bool:
-    """Whether the oldest unsent instruction writes INP."""
-    return bool(t.rows[t.order[_ENGINE, m.store.bursts.sent], _MEMORY] == _INP)
+def oldest_unsent(m: Machine, t: Tables) -> int:
+    """The row of the oldest instruction that has beats to send."""
+    return int(t.order[_ENGINE, m.store.bursts.sent])
 
 
 @inline
@@ -201,12 +214,12 @@ def open_burst(m: Machine, t: Tables) -> None:
     """A beat waits for the bus: when it opens a burst, makes out where that lies."""
     if m.store.bursts.left > 0:
         return
-    _open_run(m, t)
+    open_run(m, t)
     burst_faults(m, m.store.bursts.address, t.order[_ENGINE, m.store.bursts.sent])
 
 
 @inline
-def _open_run(m: Machine, t: Tables) -> None:
+def open_run(m: Machine, t: Tables) -> None:
     """Works out where a run of contiguous entries lies: a whole row of the tile, or one entry."""
     if m.store.bursts.run_left > 0:
         return
@@ -230,21 +243,11 @@ def send_beat(m: Machine, t: Tables, now: int) -> None:
     m.store.bursts.left -= 1
     if m.store.bursts.left == 0:
         answer_later(m, t, m.store.bursts.bad, now)
-    _pass_beat(m, t)
+    pass_beat(m, t)
 
 
 @inline
-def forward_beat(m: Machine, t: Tables, port_taken: bool) -> None:
-    """A beat waits for INP: it is written, unless LOAD takes the port, or lies beyond the end."""
-    _open_run(m, t)
-    if m.store.bursts.address >= m.settings.inp_bytes:
-        stop(m, BEYOND, t.order[_ENGINE, m.store.bursts.sent])
-    elif not port_taken:
-        _pass_beat(m, t)
-
-
-@inline
-def _pass_beat(m: Machine, t: Tables) -> None:
+def pass_beat(m: Machine, t: Tables) -> None:
     """A beat of the oldest unsent instruction leaves the write buffer."""
     m.store.level -= 1
     m.store.credit += 1

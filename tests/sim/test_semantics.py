@@ -78,7 +78,7 @@ def test_sums_and_products_wrap(x, y, weight):
 def test_a_table_has_a_result_for_the_low_bits_of_y(values, number, above):
     """Signed, wherever use_imm points, and whatever x is."""
     state = State(TABLES, np.zeros(64, np.uint8))
-    state.tab.reshape(-1)[:] = results = np.random.default_rng(number).integers(
+    state.options["tab"].reshape(-1)[:] = results = np.random.default_rng(number).integers(
         -(1 << 15), 1 << 15, 512, np.int16
     )
     state.acc[:2] = [[7] * 4, values]
@@ -338,13 +338,20 @@ def run_each(config, instructions):
     for each in instructions:
         rng = Random(7)
         state = State(config, np.frombuffer(rng.randbytes(2048), np.uint8).copy())
-        for memory in (state.inp, state.wgt, state.acc, state.tab):
+        for memory in (state.inp, state.wgt, state.acc, state.options["tab"]):
             raw = memory.reshape(-1).view(np.uint8)
             raw[:] = np.frombuffer(rng.randbytes(raw.size), np.uint8)
         state.acc[:6] = EDGES
         state.uop[:4] = [[1, 0, 0, 1], [0, 1, 2, 0], [0, 1, 3, 2], [1, 4, 5, 3]]
         run(each, state)
-        for memory in (state.inp, state.wgt, state.acc, state.uop_raw, state.tab, state.dram):
+        for memory in (
+            state.inp,
+            state.wgt,
+            state.acc,
+            state.uop_raw,
+            state.options["tab"],
+            state.dram,
+        ):
             yield memory.tobytes()
 
 

@@ -164,7 +164,9 @@ def _scratchpads(state: State) -> dict[str, Bytes]:
         "acc": state.acc,
         "uop": state.uop_raw,
     }
-    arrays |= {name: state.tab for name in scratchpads(state.config) if name not in arrays}
+    arrays |= {
+        name: state.options[name] for name in scratchpads(state.config) if name not in arrays
+    }
     return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
 
 

@@ -338,7 +338,7 @@ class Replay:
 
     def _looked_up(self, name: str, y: int, imm: int) -> None:
         number, at = imm % (1 << TABLE_BITS), y % TABLE_RESULTS
-        result = int(self.state.tab.reshape(-1)[number * TABLE_RESULTS + at])
+        result = int(self.state.options["tab"].reshape(-1)[number * TABLE_RESULTS + at])
         kinds = {
             "bits of y beyond its index": y != at, "the first result": at == 0,
             "the last result": at == TABLE_RESULTS - 1, "a negative result": result < 0,

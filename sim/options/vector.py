@@ -7,11 +7,12 @@ write and GEMM's seven cycles on. GEMM's micro-op in READ has a place there in t
 
 from __future__ import annotations
 
-from vdla.isa.ring import Engine
+from vdla.isa.options.vector import VECTOR
 from vdla.sim.compiled import inline
 from vdla.sim.timing.constants import BEYOND, DRAIN, LATE_READ, TOKEN, WRITE_BACK
 from vdla.sim.timing.engines import can_start, note_cause, start
 from vdla.sim.timing.fault import stop
+from vdla.sim.timing.machine import behind_compute
 from vdla.sim.timing.nest import begin_nest
 from vdla.sim.timing.pipeline import (
     cause_of,
@@ -23,17 +24,28 @@ from vdla.sim.timing.pipeline import (
     operands_ready,
     read_from_f1,
     reads_x_early,
+    shift_ports,
     units_work,
 )
 from vdla.sim.timing.state import Machine, Tables
 
-_ENGINE = int(Engine.VECTOR)
+_ENGINE = int(VECTOR)
+
+
+@behind_compute.add
+def step(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
+    """One cycle of VECTOR, if there is one; true when anything moved."""
+    if t.variant.own_alu is None:
+        return False
+    moved = _go_on(m, t, port_taken, now)
+    shift_ports(m.alu)
+    return moved
 
 
 @inline
-def step_vector(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
-    """One cycle, after COMPUTE's; true when anything moved. ``port_taken``: STORE reads ACC."""
-    p = m.vector
+def _go_on(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
+    """A cycle of the pipeline; ``port_taken``: STORE reads ACC."""
+    p = m.alu
     moved = finish_one(m, t, p, _ENGINE, now)
     front = p.read.row >= 0
     if front and p.read.beyond:
@@ -61,11 +73,11 @@ def step_vector(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
 @inline
 def _ports_free(m: Machine, t: Tables) -> bool:
     """Whether GEMM leaves the micro-op in READ the ports of ACC that it needs, now and later."""
-    if m.vector.read.null:
+    if m.alu.read.null:
         return True
     if m.compute.writes >> WRITE_BACK & 1:
         return False
-    if reads_x_early(t, m.vector):
+    if reads_x_early(t, m.alu):
         return bool(m.compute.late_reads & 1 == 0)
-    _, late = late_reads(t, m.vector)
+    _, late = late_reads(t, m.alu)
     return not (late and m.compute.late_reads >> LATE_READ & 1)
