@@ -7,11 +7,10 @@ writes the core's registers and the SDRAM's words itself. ``BoardBench`` is a ``
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from amaranth import Module
@@ -28,15 +27,19 @@ from vdla.hw.verilog import convert
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.identity import Identity
 from vdla.isa.memory import Memory
-from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
-from vdla.runtime.rtl.bench import Bench, Bytes, Stopped
-from vdla.runtime.rtl.build import ROOMS, scratchpads, sources_key
-from vdla.runtime.rtl.verilate import cached, compile_model, need_tools, verilate
+from vdla.runtime.rtl.bench import HANDLE, INT, POINTER_U64, Bench, Bytes, Functions, Stopped
+from vdla.runtime.rtl.build import ROOMS, Design, build_bench, sources_key
+from vdla.runtime.rtl.verilate import cached, need_tools
 
-NAME = "board"
+DESIGN = Design(
+    top="board",
+    core="board.soc.core",
+    sources=("board.v", "storage.v"),
+    memory=HERE / "sdram.h",
+    words=(STORAGE, "words.words"),
+)
 REGISTERS = "s_axi_"  # the prefix of the registers' port, as the core's Verilog has it
-REST = 128  # cycles before and after a program, in which refreshes take place and words arrive
 NO_ERRORS = (0, 0)
 
 
@@ -54,8 +57,8 @@ class Top(Component):
         }
         super().__init__(
             {
-                "clk": In(1),
-                "rst": In(1),
+                "aclk": In(1),
+                "aresetn": In(1),
                 "broken": Out(range(max(Broken) + 1)),
                 **{name: Out(len(getattr(self.soc, name))) for name in self.shown},
                 **{
@@ -71,8 +74,8 @@ class Top(Component):
         m.domains.sync = domain = ClockDomain("sync")
         m.submodules.soc, m.submodules.sdram = soc, sdram = self.soc, self.sdram
         m.d.comb += [
-            domain.clk.eq(self.clk),
-            domain.rst.eq(self.rst),
+            domain.clk.eq(self.aclk),
+            domain.rst.eq(~self.aresetn),
             self.broken.eq(sdram.broken),
             *(getattr(self, name).eq(getattr(soc, name)) for name in self.shown),
         ]
@@ -91,11 +94,11 @@ class BoardBench(Bench):
     """
 
     dram_base = 0
-
-    def __init__(self, config: Config, library: Path) -> None:
-        self.config = config
-        self._lib = _load(library)
-        self._handle = self._lib.vdla_new()
+    rest_cycles = 128  # before and after a program: refreshes take place, and words arrive
+    memory_functions: ClassVar[Functions] = {
+        "vdla_words": (HANDLE, [HANDLE, POINTER_U64]),
+        "vdla_broken": (INT, [HANDLE]),
+    }
 
     def attach(
         self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = NO_ERRORS
@@ -127,9 +130,9 @@ class BoardBench(Bench):
             DeviceError: a rule of the SDRAM's datasheet was broken.
         """
         stopped = super().run(base, counts, identity=identity, length=length, limit=limit)
-        self._rest()  # an answer comes before the last words
+        self.rest()  # an answer comes before the last words
         self._dram[:] = self._words(self._dram.size)
-        broken = Broken(self._lib.vdla_broken(self._handle))
+        broken = Broken(self._lib.vdla_broken(self._memory))
         if broken != Broken.NONE:
             raise DeviceError(
                 f"virtual board: expected every rule of the SDRAM to be kept, found {broken.name}"
@@ -139,38 +142,12 @@ class BoardBench(Bench):
     def _words(self, size: int) -> Bytes:
         """The SDRAM's first bytes."""
         held = ctypes.c_uint64()
-        at = self._lib.vdla_words(self._handle, ctypes.byref(held))
+        at = self._lib.vdla_words(self._memory, ctypes.byref(held))
         if size > held.value:
             raise DeviceError(
                 f"virtual board: expected at most {held.value:,} bytes of DRAM, found {size:,}"
             )
         return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), (size,))
-
-    def _rest(self) -> None:
-        self._lib.vdla_rest(self._handle, REST)
-
-
-def _load(library: Path) -> ctypes.CDLL:
-    lib = ctypes.CDLL(str(library))
-    handle, u64, i64, u32 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32
-    pointer_u64 = ctypes.POINTER(u64)
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "vdla_new": (handle, []),
-        "vdla_free": (None, [handle]),
-        "vdla_events": (None, [handle, ctypes.c_int, handle, handle, i64]),
-        "vdla_rewind": (None, [handle]),
-        "vdla_rest": (None, [handle, i64]),
-        "vdla_write": (None, [handle, u32, u32]),
-        "vdla_read": (u32, [handle, u32]),
-        "vdla_run": (ctypes.c_int, [handle, i64]),
-        "vdla_broken": (ctypes.c_int, [handle]),
-        "vdla_words": (handle, [handle, pointer_u64]),
-        "vdla_scratchpad": (handle, [handle, ctypes.c_int, pointer_u64, pointer_u64]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
-    return lib
 
 
 def build_library(
@@ -190,45 +167,11 @@ def build_library(
 
     def make(work: Path) -> None:
         top = Top(config, chip, clock_hz, requests)
-        (work / "board.v").write_text(convert(top, NAME, platform))
+        (work / "board.v").write_text(convert(top, DESIGN.top, platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
-        (work / "public.vlt").write_text(_public(config))
-        verilate(work, NAME, ("public.vlt", "board.v", "storage.v"))
-        (work / "names.h").write_text(_names(work, config))
-        compile_model(work, HERE / "core.cpp", "libboard.so")
+        build_bench(work, DESIGN, config, "libboard.so")
 
     rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
     kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}-{requests}"
     key = f"{config.hash}-{kind}-{sources_key(rooms)}-library"
     return cached(key, "libboard.so", "whole board", f"config {config.name}", make)
-
-
-def _public(config: Config) -> str:
-    """Memories that Verilator keeps reachable: the scratchpads, and the SDRAM's words."""
-    modules = [(f"{NAME}.soc.core.{name}", "mem") for name in scratchpads(config)]
-    modules += [(STORAGE, "words")]
-    lines = (f'public_flat_rw -module "{name}" -var "{variable}"\n' for name, variable in modules)
-    return "`verilator_config\n" + "".join(lines)
-
-
-def _names(work: Path, config: Config) -> str:
-    """The library's header: how the model calls the memories."""
-    text = (work / "model" / f"V{NAME}___024root.h").read_text()
-
-    def name_of(path: str) -> str:
-        result = re.findall(rf"VlUnpacked<[^;]*?(\w+__DOT__{path});", text)
-        if len(result) != 1:
-            raise DeviceError(f"virtual board: expected one memory {path}, found {result}")
-        return str(result[0])
-
-    inner = [name.replace(".", "__DOT__") for name in scratchpads(config)]
-    lines = [
-        f"#define VDLA_ENGINES {len(engines(config))}",
-        f"#define VDLA_WORDS {name_of('words__DOT__words')}",
-        "#define VDLA_SCRATCHPADS \\",
-        *(
-            f"    VDLA_SCRATCHPAD({index}, {name_of(f'{name}__DOT__mem')}) \\"
-            for index, name in enumerate(inner)
-        ),
-    ]
-    return "\n".join([*lines, "", ""])

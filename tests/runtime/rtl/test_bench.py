@@ -17,7 +17,7 @@ from vdla.runtime.rtl import bench as bench_
 from vdla.runtime.rtl.bench import CHUNK, DRAM_BASE, INTERRUPT, MORE, STUCK, Bench
 
 TINY = load_config("tiny")
-HANDLE = 77
+HANDLE, MEMORY = 77, 78
 
 
 class Model:
@@ -36,7 +36,11 @@ class Model:
     def vdla_free(self, handle):
         self.freed.append(handle)
 
-    def vdla_memory(self, handle, data, *rest):
+    def vdla_memory(self, handle):
+        return MEMORY
+
+    def vdla_attach(self, memory, data, *rest):
+        assert memory == MEMORY
         self.memory = rest
 
     def vdla_events(self, *events):
@@ -44,6 +48,9 @@ class Model:
 
     def vdla_rewind(self, handle):
         self.written.append("rewind")
+
+    def vdla_rest(self, handle, cycles):
+        assert cycles == 0
 
     def vdla_write(self, handle, offset, value):
         self.registers[offset] = value
@@ -79,7 +86,7 @@ class Model:
 @pytest.fixture
 def model(monkeypatch):
     model = Model()
-    monkeypatch.setattr(bench_, "_load", lambda library: model)
+    monkeypatch.setattr(bench_, "_load", lambda library, functions: model)
     return model
 
 

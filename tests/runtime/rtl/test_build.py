@@ -48,6 +48,7 @@ def test_a_model_is_built_once_per_config_with_and_without_waves(made, capsys):
     assert '-module "vdla.core.wgt" -var "mem"' in public
     assert "VDLA_SCRATCHPAD(3, vdla__DOT__core__DOT__uop__DOT__mem)" in names
     assert "#define VDLA_PORT_BYTES 4\n" in names
+    assert '/runtime/rtl/dram.h"\n' in names
     said = capsys.readouterr().err
     assert said == "vdla: building the RTL of config tiny, once for these sources\n"
     assert build_.build(TINY) == plain
