@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vdla.compiler.graph.numbers import add_terms, dequantize, pack_scales, pool_scale, quantize
+from vdla.compiler.graph.numbers import (
+    add_terms,
+    dequantize,
+    pack_scales,
+    pool_scale,
+    quantize,
+    requantize,
+)
 from vdla.compiler.tir.ops import rq
 from vdla.isa import numbers as isa
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 SCALES = st.floats(2.0**-50, 2.0**20, width=32)
+ENDS = [-(2**31), 1 - 2**31, -3, -2, -1, 0, 1, 2, 3, 2**31 - 2, 2**31 - 1]
+TOP = isa.MAX_SHIFT << isa.MANTISSA_BITS
+HALVES = [shift << isa.MANTISSA_BITS | 1 for shift in range(isa.MAX_SHIFT + 1)]
+WORDS = st.integers(0, TOP | 0xFFFFFF) | st.sampled_from([0, 1, 0xFFFFFF, TOP, TOP | 0xFFFFFF])
+INT8 = st.integers(-128, 127)
+
+
+@st.composite
+def ties(draw):
+    """A number and a word between two integers, or one beside that, as far as int32 reaches."""
+    shift = draw(st.integers(1, 31))
+    most = (2**31 - 2 - 2 ** (shift - 1)) // 2**shift
+    middle = draw(st.integers(-most, most)) * 2**shift + 2 ** (shift - 1)
+    return middle + draw(st.integers(-1, 1)), shift << isa.MANTISSA_BITS | 1
+
+
+PAIRS = st.lists(st.tuples(INT32 | st.sampled_from(ENDS), WORDS) | ties(), min_size=1)
 
 
 @given(x=INT32, scale=SCALES)
 def test_rq_is_the_isa_definition(x, scale):
     word = isa.pack_scale(scale)
     assert int(rq(np.array([x]), pack_scales([scale]))[0]) == isa.rq(x, word)
+
+
+@given(PAIRS, INT8, INT8, INT8)
+@example([(x, word) for x in ENDS for word in HALVES], 0, -128, 127)
+@example([(x, word | 0xFFFFFF) for x in ENDS for word in HALVES], 127, -128, 127)
+def test_arrays_are_rounded_as_the_isa_rounds_a_number(pairs, zero_point, low, high):
+    xs = np.array([x for x, _ in pairs], np.int32)
+    words = np.array([word for _, word in pairs], np.uint32).view(np.int32)
+    expected = [isa.rq(*pair) for pair in pairs]
+    assert rq(xs, words).tolist() == expected
+    low, high = min(low, high), max(low, high)
+    result = requantize(xs, words, zero_point, low, high)
+    assert result.tolist() == [isa.saturate(x + zero_point, low, high) for x in expected]
+    assert (rq(xs, words).dtype, result.dtype) == (np.int32, np.int8)
 
 
 @given(x=st.integers(-(2**20), 2**20), k=st.integers(1, 12))
