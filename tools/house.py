@@ -14,6 +14,9 @@
 - files of the compiler whose code names a convolution;
 - for each operator of the accelerator, and for each algorithm of the processor, how many files of
   the compiler name it in code;
+- for each optional unit of the accelerator, the files that name it in code; operators and rewrites,
+  which use it, are counted apart (house_options.py has the names);
+- places that list two or more ALU operations by name, outside the ISA and in it;
 - the way of one compilation (digits for tiny): ``stays`` counts the folders that ``build.py`` and
   ``assemble.py`` call into, one after the other; ``rooms`` are the different ones among them, and
   ``returns`` the stays in a folder that was left before.
@@ -36,9 +39,10 @@ from itertools import chain
 from pathlib import Path
 from types import FrameType
 
-ROOT = Path(__file__).parent.parent
+from house_options import operation_lists, options
+from house_sources import ROOMS, ROOT, nodes_of, product_files, relative, room_of, tree_of
+
 COMPILED = ("compiled", "inline", "shared")  # by numba, which takes no objects
-ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore", "vdla")
 SEARCH = ("compiler/search/", *(f"compiler/targets/{part}search/" for part in (
     "", "accelerator/", "gpu/", "processor/")))  # fmt: skip
 DRIVERS = ("compiler/build.py", "compiler/assemble.py")
@@ -46,27 +50,6 @@ CONVOLUTIONS = ("Conv2d", "QConv2d", "QConv2dAdd", "AnyConv2d", "ConvSizes", "Co
 MANY = 8  # parameters
 DOCUMENTED = ("D100", "D101", "D102", "D103", "D106")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def product_files() -> list[Path]:
-    """The files of every room, as git knows them."""
-    listed = subprocess.run(
-        ["git", "ls-files", *(f"{room}/*.py" for room in ROOMS)],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A file's syntax tree."""
-    return ast.parse(path.read_text())
-
-
-@cache
-def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a file's syntax tree."""
-    return tuple(ast.walk(tree_of(path)))
 
 
 def functions(path: Path) -> Iterator[Function]:
@@ -272,22 +255,12 @@ def own_path(name: str) -> str:
     return relative(path) if path.is_relative_to(ROOT) and ".venv" not in path.parts else ""
 
 
-def relative(path: Path) -> str:
-    """A path from the root."""
-    return str(path.relative_to(ROOT))
-
-
-def room_of(path: Path) -> str:
-    """The folder at the root that a file is in."""
-    return path.relative_to(ROOT).parts[0]
-
-
 # Together --------------------------------------------------------------------------------------
 
 
 def measure() -> dict[str, object]:
     """Every figure, by its name."""
-    files = product_files()
+    files = product_files(".py")
     lines = {path: len(path.read_text().splitlines()) for path in files}
     many = [
         (f"{path.relative_to(ROOT)}:{f.name}", is_compiled(f))
@@ -295,6 +268,8 @@ def measure() -> dict[str, object]:
         for f in functions(path)
         if parameters(f) >= MANY
     ]
+    per_option, users = options()
+    lists, lists_of_isa = operation_lists(files)
     return {
         "files": len(files),
         "lines": sum(lines.values()),
@@ -309,24 +284,37 @@ def measure() -> dict[str, object]:
         "twins": twins(files),
         "convolutions": knowing(files, CONVOLUTIONS),
         "files_per_operator": files_per_operator(files),
+        "files_per_option": per_option,
+        "users_per_option": users,
+        "operation_lists": lists,
+        "operation_lists_of_isa": lists_of_isa,
         "compile": compiler_walk(),
     }
 
 
+def show(name: str, value: object, indent: str = "") -> None:
+    """Prints a figure; a list's length and its items, a table's rows."""
+    width = 24 - len(indent)
+    if isinstance(value, dict):
+        counts = [len(each) if isinstance(each, list) else each for each in value.values()]
+        print(f"{name:24}{sum(counts) if name == 'any' else max(counts):>8}")
+        for key, each in value.items():
+            show(key, each, "    ")
+    elif isinstance(value, list):
+        print(f"{indent}{name:{width}}{len(value):>8}")
+        print(*(f"{indent}    {each}\n" for each in value), sep="", end="")
+    else:
+        print(f"{indent}{name:{width}}{value:>8}")
+
+
 def main() -> None:
-    """Prints the figures, a line each; a list's length and its items, a table's rows."""
+    """Prints the figures."""
     result = measure()
     if "--json" in sys.argv:
         print(json.dumps(result))
         return
     for name, value in result.items():
-        if isinstance(value, dict):
-            print(f"{name:24}{sum(value.values()) if name == 'any' else max(value.values()):>8}")
-            print(*(f"    {key:20}{count:>8}" for key, count in value.items()), sep="\n")
-        elif isinstance(value, list):
-            print(f"{name:24}{len(value):>8}", *value, sep="\n    " if value else "")
-        else:
-            print(f"{name:24}{value:>8}")
+        show(name, value)
 
 
 if __name__ == "__main__":
