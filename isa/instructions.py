@@ -145,9 +145,9 @@ class Store(Instruction):
     high = Field(8, "greatest output", signed=True, default=127)
 
     @property
-    def forwards(self) -> bool:
-        """Whether it writes INP, and not DRAM."""
-        return self.memory == Mem.INP
+    def stays_on_chip(self) -> bool:
+        """Whether it writes a memory on chip, and not DRAM."""
+        return self.memory not in (Mem.ACC, Mem.ACC8)
 
     @property
     def written(self) -> str:

@@ -19,8 +19,7 @@ from vdla.isa.instructions import (
     instruction_bytes,
     instruction_set,
 )
-from vdla.isa.options import OPTIONS, option_files
-from vdla.isa.options.tables import tables
+from vdla.isa.options import OPTIONS, option_files, options_of
 from vdla.isa.registers import Fault
 
 
@@ -183,16 +182,16 @@ def _names(title: str, members: Iterable[Mem | Init | AluOp]) -> str:
 
 def _configs() -> str:
     rows = [
-        "| config | block_in × block_out | GOPS | INP | WGT | ACC | micro-ops | tables | port | "
-        "hash |",
+        "| config | block_in × block_out | GOPS | INP | WGT | ACC | micro-ops | port | hash | "
+        "with |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in config_names():
         c = load_config(name)
         rows.append(
             f"| `{name}` | {c.block_in} × {c.block_out} | {c.peak_gops:g} | {c.depth('inp')} | "
-            f"{c.depth('wgt')} | {c.depth('acc')} | {c.uop_depth} | {tables(c)} | "
-            f"{8 * c.port_bytes} bit | `{c.hash}` |"
+            f"{c.depth('wgt')} | {c.depth('acc')} | {c.uop_depth} | {8 * c.port_bytes} bit | "
+            f"`{c.hash}` | {', '.join(option.title for option in options_of(c))} |"
         )
     return "\n".join(rows) + "\n\nBuffer sizes are in entries."
 

@@ -1,6 +1,6 @@
 """Semantics of ALU: an operation on two vectors of ACC for each micro-op.
 
-An option adds operations (``operate_more``), and says which go beyond a memory of its own.
+An option adds operations (``operate``), and says which go beyond a memory of its own.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM, _A_WEIGHT = column(Alu, "init"), column(Alu, "imm"), column(Alu, "weight")
 _A_ZERO, _A_LOW, _A_HIGH = column(Alu, "zero"), column(Alu, "low"), column(Alu, "high")
 
-_ADD, _MIN, _MAX = int(AluOp.ADD), int(AluOp.MIN), int(AluOp.MAX)
-_SHR, _MUL, _WADD, _RQ = int(AluOp.SHR), int(AluOp.MUL), int(AluOp.WADD), int(AluOp.RQ)
 _FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
 
 
@@ -66,7 +64,7 @@ def combine(row: Rows, of: Memories) -> bool:
                     for i in range(lanes):
                         y = int(row[_A_IMM]) if immediate else int(np.int64(acc[src, i]))
                         x = int(np.int64(acc[dst, i]))
-                        value = y if start else _operate(op, x, y, row, of)
+                        value = y if start else operate(op, x, y, row, of)
                         acc[dst, i] = _signed(value, 32)
     return True
 
@@ -77,31 +75,53 @@ def _signed(value: int, bits: int) -> int:
     return int((np.int64(value) << (64 - bits)) >> (64 - bits))
 
 
-@inline
-def _operate(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
-    if op == _ADD:
-        return x + y
-    if op == _MIN:
-        return min(x, y)
-    if op == _MAX:
-        return max(x, y)
-    if op == _SHR:
-        amount = _signed(y, SHR_BITS)
-        return x >> amount if amount >= 0 else x << -amount
-    if op == _MUL:
-        return x * _signed(y, MUL_BITS)
-    if op == _WADD:
-        weight = _signed(row[_A_IMM], WEIGHT_BITS)
-        return int(_signed(x, WADD_BITS) * row[_A_WEIGHT] + _signed(y, WADD_BITS) * weight)
-    if op == _RQ:
-        return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
-    return operate_more(op, x, y, row, of)
+# Operations -------------------------------------------------------------------------------------
 
 
 @seam("choice")
-def operate_more(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
-    """The result of an operation that an option adds; of no other one."""
-    return 0
+def operate(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    """The result of an operation, of which the low 32 bits count."""
+    return 0  # of an operation that the machine doesn't know
+
+
+@operate.on(AluOp.ADD)
+def _add(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    return x + y
+
+
+@operate.on(AluOp.MIN)
+def _min(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    return min(x, y)
+
+
+@operate.on(AluOp.MAX)
+def _max(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    return max(x, y)
+
+
+@operate.on(AluOp.SHR)
+def _shr(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    amount = _signed(y, SHR_BITS)
+    return x >> amount if amount >= 0 else x << -amount
+
+
+@operate.on(AluOp.MUL)
+def _mul(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    return x * _signed(y, MUL_BITS)
+
+
+@operate.on(AluOp.WADD)
+def _wadd(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    weight = _signed(row[_A_IMM], WEIGHT_BITS)
+    return int(_signed(x, WADD_BITS) * row[_A_WEIGHT] + _signed(y, WADD_BITS) * weight)
+
+
+@operate.on(AluOp.RQ)
+def _rq(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
+    return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
+
+
+# Memories of options ----------------------------------------------------------------------------
 
 
 @seam("or")

@@ -83,12 +83,12 @@ def multiply(row: Rows, of: Memories) -> bool:
 
 @seam("then")
 def begin_products(row: Rows, of: Memories) -> None:
-    """What an option does before the first micro-op of an instruction."""
+    """An option's work before the first micro-op of an instruction."""
 
 
 @seam("then")
 def add_more(row: Rows, src: int, tile: Int8, of: Memories) -> None:
-    """What an option adds to ``of.value`` behind the product of ``inp[src]`` and a tile of WGT."""
+    """An option's addition to ``of.value`` behind the product of ``inp[src]`` and a tile of WGT."""
 
 
 @inline

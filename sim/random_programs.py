@@ -61,7 +61,7 @@ MAKERS: dict[type[Instruction], Maker] = {}
 
 @seam("choice")
 def load_shape_more(memory: int, g: Generator, load: Load) -> Load:
-    """What an option's memory makes of a LOAD."""
+    """The LOAD that an option makes of one of its memory."""
     return load
 
 
@@ -208,7 +208,7 @@ class Generator:
         port = self.config.port_bytes
         per_entry = self.config.entry(store.written) // port
         span = dram_span(store) * per_entry
-        if not store.forwards:
+        if not store.stays_on_chip:
             store.dram_base = self._dram_base(span)
             return moved(store, per_entry, port) << self.place["dram"]
         columns = self.config.inp_entry // port  # beats of an entry
@@ -242,7 +242,7 @@ class Generator:
     def _store_fits(self, store: Store) -> bool:
         """Whether ACC has what it reads, and DRAM or INP room for what it writes."""
         config = self.config
-        room = config.depth("inp") * config.inp_entry if store.forwards else DATA_BYTES
+        room = config.depth("inp") * config.inp_entry if store.stays_on_chip else DATA_BYTES
         span = dram_span(store) * config.entry(store.written)
         return acc_span(store) <= config.depth("acc") and span <= room
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def option_files() -> list[ModuleType]:
     """The files that declare options, in the order of these."""
-    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
+    modules = (import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__))
     declaring = (module for module in modules if hasattr(module, "OPTIONS"))
     return sorted(declaring, key=lambda module: module.OPTIONS[0].rank)
 

@@ -1,4 +1,4 @@
-"""What an option of a config is: an optional unit, declared whole in one file of this folder.
+"""An option of a config: an optional unit, declared whole in one file of this folder.
 
     file of isa/options     parameters and their checks · memories · operations · instructions and
                             fields · its engine · what instructions read and write · identity

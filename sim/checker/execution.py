@@ -240,7 +240,7 @@ def nest_fits_more(t: Tables, index: int) -> bool:
 
 @seam("then")
 def touch_more(t: Tables, index: int, engine: int, number: int) -> None:
-    """What an ALU instruction reads of the memories of options."""
+    """Touches what an ALU instruction reads of the memories of options."""
 
 
 @seam("choice")

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.isa.config import Config
-from vdla.isa.instructions import AluOp
+from vdla.isa.operations import AluOp, X
 from vdla.sim.counts import Counts
 from vdla.sim.energy.table import EnergyError, EnergyTable, load_table, table_names
 
 __all__ = ["Energy", "EnergyError", "EnergyTable", "energy", "load_table", "table_names"]
 
-ADDITIONS = (AluOp.ADD, AluOp.MIN, AluOp.MAX)  # of two numbers, in one adder
 PJ_PER_UJ = 1e6
 
 
@@ -68,4 +67,4 @@ def _operation(name: str, table: EnergyTable) -> float:
     op = AluOp.named(name)
     if op.memory:  # whose energy is that of the memory
         return 0.0
-    return table.events["add" if op in ADDITIONS else "multiply"]
+    return table.events["add" if op.x is X.LATE else "multiply"]  # an accumulator is added to

@@ -1,4 +1,4 @@
-"""What options are to the simulator: a file each, all found by being here.
+"""The simulator's part of options: a file each, all found by being here.
 
 An option's file has its effects, what engines wait for, what the checker sees touched, what it
 counts, and how random programs draw it. It adds them to *seams* of the files that it is about

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vdla.isa.config import Config
 from vdla.isa.options.reciprocals import RECIPROCAL, RSQRT, SCALE, reciprocal_groups
-from vdla.sim.alu import operate_more
+from vdla.sim.alu import operate
 from vdla.sim.memories import Memories
 from vdla.sim.requantize import reciprocal, requantize, rsqrt
 from vdla.sim.stream import Rows
@@ -13,19 +13,19 @@ from vdla.sim.timing.state import Settings, sets_up
 CYCLES = {RECIPROCAL: 32, RSQRT: 56}  # of the units, for a group of lanes: docs/timing.md §5.12
 
 
-@operate_more.on(SCALE)
+@operate.on(SCALE)
 def scale(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
     """rq(x, y)."""
     return requantize(x, y)
 
 
-@operate_more.on(RECIPROCAL)
+@operate.on(RECIPROCAL)
 def reciprocal_of(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
     """The scale word of 1 / y."""
     return reciprocal(y)
 
 
-@operate_more.on(RSQRT)
+@operate.on(RSQRT)
 def root_of(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
     """The scale word of 1 / √y."""
     return rsqrt(y)

@@ -19,7 +19,7 @@ from vdla.isa.options.tables import (
     results_per_word,
     tables,
 )
-from vdla.sim.alu import alu_reads_beyond, operate_more, operates
+from vdla.sim.alu import alu_reads_beyond, operate, operates
 from vdla.sim.checker.execution import nest_fits_more, report, touch, touch_more
 from vdla.sim.checker.tables import BUFFERS, DRAM, INDEX_RANGE, READ, Tables
 from vdla.sim.compiled import inline
@@ -58,7 +58,7 @@ def load_tab(memory: int, row: Rows, of: Memories) -> None:
     load_lanes(row, of.dram16, of.options.tab, row[_PAD], 0, 2)
 
 
-@operate_more.on(TABLE)
+@operate.on(TABLE)
 def look_up(op: int, x: int, y: int, row: Rows, of: Memories) -> int:
     """tab[n × 256 + (y & 255)]"""
     at = _table(row) * TABLE_RESULTS + (y & (TABLE_RESULTS - 1))

@@ -281,12 +281,12 @@ def shift_ports(p: Pipeline) -> None:
 
 @seam("then")
 def enter_more(t: Tables, p: Pipeline) -> None:
-    """What an option does as the micro-op in READ, which isn't empty, enters the back end."""
+    """An option's work as the micro-op in READ, which isn't empty, enters the back end."""
 
 
 @seam("then")
 def shift_more(p: Pipeline) -> None:
-    """What an option has under way in the back end comes a cycle nearer."""
+    """Brings all that an option has under way in the back end a cycle nearer."""
 
 
 @inline

@@ -59,7 +59,7 @@ class OptionSettings(Added):
 
 
 class OptionPorts(Added):
-    """What an option's part of a pipeline has under way."""
+    """Reads and writes that an option's part of a pipeline has under way."""
 
 
 class OptionUnits(Added):

@@ -34,7 +34,7 @@ def bursts(stream: Stream) -> Iterator[str]:
         if not isinstance(each, MOVES):
             continue
         name = f"bursts: {each.mnemonic}"
-        forwards = isinstance(each, Store) and each.forwards
+        forwards = isinstance(each, Store) and each.stays_on_chip
         for beat, left, dense in runs(each, config):
             kind = RUNS[0] if dense else RUNS[1]
             yield f"bursts: none, but beats to INP {kind}" if forwards else f"{name} {kind}"

@@ -150,7 +150,7 @@ class Replay:
             entries = range(each.sram_base, each.sram_base + each.z_size * height * width)
             self._touch(self.ring.engine_of(each), beats, {(buffer, entry) for entry in entries})
         else:
-            if each.forwards:
+            if each.stays_on_chip:
                 per_entry = self.config.inp_entry // self.config.port_bytes
                 beats = {("inp", beat // per_entry) for beat in moved}
             self._touch(self.ring.engine_of(each), {("acc", at) for at, _ in _stored(each)}, beats)
