@@ -6,15 +6,13 @@ written or not.
 
 from __future__ import annotations
 
-from vdla.isa.config import Config
 from vdla.isa.instructions import Mem, Store
-from vdla.isa.options.forwarding import forwards
 from vdla.sim.memories import Memories
 from vdla.sim.semantics import store_more
 from vdla.sim.stream import Rows, column
 from vdla.sim.timing.constants import BEYOND
 from vdla.sim.timing.fault import stop
-from vdla.sim.timing.state import Machine, OptionSettings, Settings, Tables, sets_up
+from vdla.sim.timing.state import Machine, Tables
 from vdla.sim.timing.store import (
     goes_elsewhere,
     oldest_unsent,
@@ -26,8 +24,6 @@ from vdla.sim.transfers import store_bytes
 
 _MEMORY, _INP = column(Store, "memory"), int(Mem.INP)
 
-OptionSettings.add("forwards", bool)  # STORE may write INP
-
 
 @store_more.on(Mem.INP)
 def store_inp(memory: int, row: Rows, of: Memories) -> None:
@@ -35,16 +31,10 @@ def store_inp(memory: int, row: Rows, of: Memories) -> None:
     store_bytes(row, of.acc, of.inp_bytes)
 
 
-@sets_up
-def set_up(settings: Settings, config: Config) -> None:
-    """Whether the config has the option."""
-    settings.options.forwards = forwards(config)
-
-
 @goes_elsewhere.add
 def goes_to_inp(m: Machine, t: Tables) -> bool:
     """Whether the oldest unsent instruction writes INP."""
-    return bool(m.settings.options.forwards and t.rows[oldest_unsent(m, t), _MEMORY] == _INP)
+    return bool(t.rows[oldest_unsent(m, t), _MEMORY] == _INP)
 
 
 @pass_elsewhere.add

@@ -115,12 +115,12 @@ def _run(m: Machine, t: Tables) -> int:
     A cycle is no helper of its own: helpers are optimized before they are inlined, and with one so
     large the loop was a twentieth slower.
     """
-    now = 0
+    now, on_chip = 0, m.settings.stores_on_chip
     if stopped(m):
         return 1
     while now < m.settings.until:
-        writes, port_taken = write_waits(m, t), reads_acc(m, t, now)
-        elsewhere = waits_for_elsewhere(m, t)
+        elsewhere, port_taken = on_chip and waits_for_elsewhere(m, t), reads_acc(m, t, now)
+        writes = not elsewhere and write_waits(m, t)
         inp_taken = (elsewhere or wants_inp(m, t)) and writes_inp(m, t)
         if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or alu_comes(m, t)):
             leave_bulk(m, t, now)

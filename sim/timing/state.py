@@ -25,7 +25,7 @@ import numpy as np
 
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
-from vdla.isa.instructions import SIDES, Alu, AluOp, Gemm, Mem, operations
+from vdla.isa.instructions import SIDES, Alu, AluOp, Gemm, Mem, operations, stored_memories
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
@@ -98,6 +98,7 @@ class Settings(Part):
 
     # Options.
     options: OptionSettings  # in front of a bool: numpy forgets that records are aligned
+    stores_on_chip: bool  # a STORE may name more memories than ACC and ACC8
     serial: bool  # some operations are computed by units
 
     # The run.
@@ -427,6 +428,7 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
+    settings.stores_on_chip = len(stored_memories(config)) > len((Mem.ACC, Mem.ACC8))
     settings.serial = any(op.serial for op in operations(config))
     for set_up in SET_UPS:
         set_up(settings, config)

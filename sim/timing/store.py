@@ -173,8 +173,8 @@ def _emit(m: Machine, now: int) -> bool:
 
 @inline
 def write_waits(m: Machine, t: Tables) -> bool:
-    """Whether a write beat is ready for the bus."""
-    if not _beat_waits(m, t) or goes_elsewhere(m, t):
+    """Whether a beat is ready that goes to the bus, as all do that don't go elsewhere."""
+    if not _beat_waits(m, t):
         return False
     unanswered = m.store.bursts.opened - m.memory.answers.head
     return bool(m.store.bursts.left > 0 or unanswered < m.settings.writes_in_flight)
