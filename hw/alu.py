@@ -13,14 +13,12 @@
 4. So one adder gives the sums of GEMM and ADD, every y, what SHR, MUL and WADD give, and, when it
    subtracts, which of the two is less. The result is the sum, one of the two operands, or what RQ
    limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
-5. A config with tables looks y's low bits up there (TAB), while y waits: where the operation is
-   TABLE, the result goes on in y's place.
-6. With reciprocal units SCALE takes RQ's way as far as the shift, which keeps 32 bits then: SHR,
-   MUL and WADD have their results there, too. Combine's adder rounds SCALE's. One beyond 32 bits is
-   dropped for the greatest or the least, which pass where RQ's limits do.
-7. What the units compute (``reciprocals.py``) is in the late x's place; of y their micro-ops have
-   nothing else. They see y a cycle after it came, and keep it there.
-8. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
+5. Operations of options have their results at the seams of ``AluHooks``: in y's place, while y
+   waits; in the late x's place, where y is dropped; or beside the others, a cycle behind combine.
+6. An option's operation whose immediate is a scale may be ``unlimited``: it takes RQ's way as far
+   as the shift, and what was shifted goes on to combine. Where there is one the shift is ``wide``,
+   it keeps 32 bits: SHR, MUL and WADD have their results there, too.
+7. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
 """
@@ -31,6 +29,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
+from vdla.hw.hooks import Hooks, hooks_of
 from vdla.hw.layout import is_operation, is_other_operation, lanes, operation_shape
 from vdla.hw.requantize import (
     FACTOR_BITS,
@@ -50,14 +49,10 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
-from vdla.isa.options.reciprocals import reciprocal_units
-from vdla.isa.options.tables import RESULT_BYTES, tables
 from vdla.support.numbers import ceil_div
 
 DEPTH = 5  # cycles from the operands to the combine stage
 WEIGHED = 2  # cycles from the operands to WADD's product of y
-LOOKED_UP = 3  # cycles from the operands to the indices of TABLE; the results come a cycle later
-INDEX_BITS = 8
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
@@ -70,6 +65,61 @@ class Factor(enum.Enum, shape=2):
     POWER = 2
 
 
+class AluHooks(Hooks):
+    """Seams of ALU, for the operations of an option.
+
+    ``late_…`` of an ``alu`` belongs to the micro-op that comes to combine in the next cycle: what
+    is registered for it meets its operands there. ``unlimited``: operations that RQ's limits don't
+    apply to though their immediate is a scale.
+    """
+
+    unlimited: tuple[AluOp, ...] = ()
+
+    def ports(self) -> dict[str, object]:
+        """Ports that ALU has with the option."""
+        return {}
+
+    def waiting(self, m: Module, alu: Alu) -> Value | None:
+        """y, WEIGHED cycles after it came, if the option keeps it longer than a cycle."""
+        return None
+
+    def look(self, m: Module, alu: Alu, y: Value) -> None:
+        """Sees ``y``, all lanes, WEIGHED cycles after it came."""
+
+    def control(self, m: Module, alu: Alu) -> None:
+        """Decides what combine chooses by, where ``alu`` itself doesn't: the last statement counts.
+
+        ``alu.idle``: there is no operation to compute; ``alu.limits``: it is RQ.
+        """
+
+    def drops_y(self, alu: Alu) -> tuple[Value, ...]:
+        """Conditions on which the late operation adds no y: it has its result in x's place."""
+        return ()
+
+    def in_place_of_y(self, alu: Alu, lane: int, y: Value) -> Value:
+        """A result in place of the late y, or that y."""
+        return y
+
+    def carries(self, alu: Alu, requantize: Requantize) -> tuple[Value, ...]:
+        """Conditions on which combine's sum is one greater."""
+        return ()
+
+    def limit(
+        self, alu: Alu, requantize: Requantize, total: Value, drops: Value, limited: Value
+    ) -> tuple[Value, Value]:
+        """Whether combine ``drops`` its sum, ``total``, and what it gets of RQ's limits."""
+        return drops, limited
+
+    def widened(self, limited: Value) -> Value:
+        """Result of what ``limit`` gave, a cycle later."""
+        return limited
+
+    def results(self, m: Module, alu: Alu, lane: int, x: Value, y: Value) -> tuple[Value, ...]:
+        """Results a cycle behind combine, zero where the operation is another one; ``x`` and ``y``
+        are combine's operands. ``control`` has had the sum dropped (``alu.drops_total``)."""
+        return ()
+
+
 class Alu(Component):
     """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data, a micro-op's
     ``y_weight``, and whether it is ``unweighed`` (not WADD), WEIGHED cycles later. ``zero``,
@@ -77,16 +127,17 @@ class Alu(Component):
     DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
     ``sums`` are zero where it isn't GEMM's. In a pipeline without ``gemm`` there are no ``sums``,
-    ``carry`` and ``late_gemm``. With tables, ``indices`` are y's low bits LOOKED_UP
-    cycles later; a cycle after them come ``results``, which count where ``looked_up`` is high. With
-    reciprocal units, ``kept_y`` is y a cycle later, and stays while ``keeps_y`` is high.
+    ``carry`` and ``late_gemm``.
     """
 
     def __init__(self, config: Config, *, gemm: bool = True) -> None:
         self.config, self.gemm = config, gemm
-        self.has_units = reciprocal_units(config) > 0
-        self.scales = (AluOp.RQ, AluOp.SCALE) if self.has_units else (AluOp.RQ,)
-        super().__init__(_ports(config, gemm=gemm))
+        self.hooks = hooks_of(AluHooks, config)
+        self.scales = tuple(op for op in operations(config) if op.imm == "scale")
+        self.unlimited = tuple(op for hook in self.hooks for op in hook.unlimited)
+        self.wide = bool(self.unlimited)
+        added = {name: port for hook in self.hooks for name, port in hook.ports().items()}
+        super().__init__(_ports(config, gemm=gemm) | added)
 
     def elaborate(self, platform: object) -> Module:
         """Logic of all lanes; then per lane the multipliers, weighted products and the result."""
@@ -94,17 +145,16 @@ class Alu(Component):
         self._control(m)
         waiting = self._wait(m)
         waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
-        if tables(self.config):
-            low = Cat(waiting.word_select(n, 32)[:INDEX_BITS] for n in range(self.config.block_out))
-            m.d.comb += self.indices.eq(delayed(m, low, LOOKED_UP - WEIGHED, "index"))
+        for hook in self.hooks:
+            hook.look(m, self, waiting)
         weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
             product = self._weigh(m, lane, weighed[lane], requantize)
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
-            if tables(self.config):
-                late_y = Mux(self.looked_up, self.results[lane], late_y)
+            for hook in self.hooks:
+                late_y = hook.in_place_of_y(self, lane, late_y)
             m.d.sync += y.eq(Mux(self.drops_y, 0, late_y))
             second = y | self.immediate | product
             m.d.comb += self.result[lane].eq(self._combine(m, lane, second, y, requantize))
@@ -112,19 +162,17 @@ class Alu(Component):
 
     def _wait(self, m: Module) -> Value:
         """y, WEIGHED cycles later."""
-        y = self.y.as_value()
-        if not self.has_units:
-            return delayed(m, y, WEIGHED, "y")
-        kept = self.kept_y.as_value()
-        with m.If(~self.keeps_y):
-            m.d.sync += kept.eq(y)
-        return delayed(m, kept, WEIGHED - 1, "kept_y")
+        for hook in self.hooks:
+            waiting = hook.waiting(m, self)
+            if waiting is not None:
+                return waiting
+        return delayed(m, self.y.as_value(), WEIGHED, "y")
 
     def _control(self, m: Module) -> None:
         """Control of all lanes; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
         late_gemm = self.late_gemm if self.gemm else Const(0)
-        idle = self.late_first | late_gemm
+        self.idle = idle = self.late_first | late_gemm  # no operation is to be computed
         self.factor = Signal(Factor)
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
         # What combine doesn't get, of what the third DSP has, the immediate, and y.
@@ -144,21 +192,21 @@ class Alu(Component):
         self.low_now, self.high_now = (
             Signal(signed(LIMIT_BITS), name=n, reset_less=True) for n in ("low_now", "high_now")
         )
-        multiplied = is_operation(late, AluOp.SHR, AluOp.MUL, AluOp.WADD, *self.scales[1:])
+        multiplied = is_operation(late, AluOp.SHR, AluOp.MUL, AluOp.WADD, *self.unlimited)
         m.d.comb += [
             self.scalar.eq(Mux(is_operation(op, AluOp.WADD), self.weight, self.imm)),
             self.drops_product.eq(idle | ~multiplied),
             drops_immediate.eq(
                 ~self.drops_product | late_gemm | ~self.late_use_imm | self._takes_y(late)
             ),
-            self.drops_y.eq(self._or_inverts(~self.drops_product | late_gemm | ~drops_immediate)),
+            self.drops_y.eq(self._drops_y(~self.drops_product | late_gemm | ~drops_immediate)),
         ]
         with m.If(is_operation(op, AluOp.SHR)):
             m.d.comb += self.factor.eq(Factor.POWER)
         with m.Elif(self.use_imm | is_operation(op, AluOp.WADD)):
             m.d.comb += self.factor.eq(Factor.SCALAR)
         compares = ~idle & is_operation(late, AluOp.MIN, AluOp.MAX)
-        limits = ~idle & is_operation(late, AluOp.RQ)
+        self.limits = limits = ~idle & is_operation(late, AluOp.RQ)
         m.d.sync += [
             self.immediate.eq(Mux(drops_immediate, 0, self.late_imm)),
             self.compared.eq(Mux(self.drops_compared, 0, self.immediate)),
@@ -171,30 +219,26 @@ class Alu(Component):
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
         ]
-        if self.has_units:
-            scales = ~idle & is_operation(late, AluOp.SCALE)
-            self.scales_now = Signal(name="scales", reset_less=True)
-            m.d.sync += [self.scales_now.eq(scales), self.drops_limited.eq(~limits & ~scales)]
-            with m.If(scales):  # between them is nothing but zero
-                m.d.sync += [self.low_now.eq(0), self.high_now.eq(0)]
+        for hook in self.hooks:
+            hook.control(m, self)
 
     def _takes_y(self, op: Value) -> Value:
         """Whether an operation's y is never the immediate."""
         return is_operation(op, *(each for each in operations(self.config) if each.y_from_acc))
 
-    def _or_inverts(self, value: Value) -> Value:
-        """Whether something holds, or the reciprocal units made the late operation's result."""
-        if not self.has_units:
-            return value
-        serial = (op for op in operations(self.config) if op.serial)
-        return value | (is_operation(self.late_op, *serial) & ~self.late_first)
+    def _drops_y(self, drops: Value) -> Value:
+        """Whether combine gets no y: where it ``drops`` it, and where an option says so."""
+        for hook in self.hooks:
+            for condition in hook.drops_y(self):
+                drops = drops | condition
+        return drops
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
         x, y, op = self.x[lane], self.y[lane], self.op
         low, high = split(x)
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
-        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.has_units)
+        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.wide)
         shift = Mux(self.use_imm, self.imm, y)
         power, far = _power(m, shift, lane)
         with m.If(is_operation(op, *self.scales)):
@@ -218,13 +262,13 @@ class Alu(Component):
 
     def _weigh(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Signal:
         """Operand of combine for SHR, MUL and WADD: WADD's product of y and the immediate, if it is
-        WADD, and what came out of the other multiplication, as SCALE's does, too, which is still to
-        be rounded. One DSP with its adder."""
+        WADD, and what came out of the other multiplication, as it does for what is
+        ``unlimited``. That is still to be rounded. One DSP with its adder."""
         factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
         product = multiplied(m, factor, self.y_weight, f"weighed_{lane}")
         other = (
             requantize.quotient
-            if self.has_units
+            if self.wide
             else delayed(m, requantize.window, 1, f"window_{lane}").as_signed()
         )
         total = Signal(signed(32), name=f"product_{lane}", reset_less=True)
@@ -243,19 +287,18 @@ class Alu(Component):
         if self.gemm:
             second = self.sums[lane] | second
             carry |= self.accumulates & self.carry[lane]
-        if self.has_units:
-            carry |= self.scales_now & requantize.up
+        for hook in self.hooks:
+            for one in hook.carries(self, requantize):
+                carry |= one
+        operands = x, second
         m.d.comb += [
             addend.eq(second ^ subtracts.replicate(32)),
             total.eq(add(x, addend, carry)),
             takes_x.eq(subtracts & (total[32] ^ self.greater)),
         ]
         drops_total, limited = self.drops_total, requantize.limited(self.low_now, self.high_now)
-        if self.has_units:
-            high, low = _beyond(self.scales_now, requantize, total)
-            drops_total |= high | low
-            bits = limited.as_unsigned()
-            limited = Cat(bits | high.replicate(LIMIT_BITS), bits[-1] | low)
+        for hook in self.hooks:
+            drops_total, limited = hook.limit(self, requantize, total, drops_total, limited)
         options = [
             takes_x,
             x,
@@ -266,19 +309,13 @@ class Alu(Component):
         takes_x, x, y, total, limited = (
             delayed(m, n, 1, f"option_{i}_{lane}").as_signed() for i, n in enumerate(options)
         )
-        if self.has_units:
-            between = limited[LIMIT_BITS - 1].replicate(31 - LIMIT_BITS)
-            limited = Cat(limited[:LIMIT_BITS], between, limited[LIMIT_BITS]).as_signed()
-        return Mux(takes_x, x, y | self.compared) | total | limited
-
-
-def _beyond(scales: Value, requantize: Requantize, total: Value) -> tuple[Value, Value]:
-    """Whether SCALE's result is greater than 32 bits hold, and whether it is less.
-
-    Rounding leads beyond the greatest number, too, and to no number below the least.
-    """
-    rounds_beyond = ~requantize.too_low & total[31] & ~total[32]
-    return scales & (requantize.too_high | rounds_beyond), scales & requantize.too_low
+        for hook in self.hooks:
+            limited = hook.widened(limited)
+        result = Mux(takes_x, x, y | self.compared) | total | limited
+        for hook in self.hooks:
+            for other in hook.results(m, self, lane, *operands):
+                result |= other
+        return result
 
 
 def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
@@ -302,15 +339,7 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         "late_x": In(vector),
         **({"sums": In(vector), "carry": In(config.block_out)} if gemm else {}),
         "result": Out(vector),
-        **(_table_ports(config) if tables(config) else {}),
-        **({"kept_y": Out(vector), "keeps_y": In(1)} if reciprocal_units(config) else {}),
     }
-
-
-def _table_ports(config: Config) -> dict[str, object]:
-    indices = lanes(INDEX_BITS, config.block_out, is_signed=False)
-    results = lanes(8 * RESULT_BYTES, config.block_out)
-    return {"indices": Out(indices), "results": In(results), "looked_up": In(1)}
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:

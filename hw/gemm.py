@@ -15,26 +15,25 @@
 5. In the tree the carry mends one of the two operands, so a sum is again one too small, and
    whoever takes ``sums`` adds ``carry``, a constant of each output.
 6. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
-7. The last ``fabric_lanes`` outputs have no DSPs, but ``fabric.py``; nothing is too small there.
-8. With ``window_taps`` two outputs that share multipliers see lanes of their own: ``window.py``.
+7. The last outputs may be an option's (``GemmHooks.rows``): those have no DSPs here, and nothing is
+   too small there.
+8. Two outputs that share multipliers see the same lanes: those of the vector, or others that an
+   option shows them (``GemmHooks.seen``).
 9. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw import fabric
+from vdla.hw.hooks import Hooks, hooks_of
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import add, delayed
-from vdla.hw.window import Window
 from vdla.isa.config import Config
-from vdla.isa.options.fabric import fabric_lanes
-from vdla.isa.options.window import window_rows, window_taps
 
 HALF = 16  # bits of an int8 product
 PACKED_BITS = 25  # the wider input of a multiplier that makes two products
@@ -52,11 +51,38 @@ class Quad(NamedTuple):
     borrow: Value
 
 
+class Seen(Protocol):
+    """Lanes that outputs see: those of an even output and of the next one are the same."""
+
+    def sees(self, output: int, lane: int) -> Value:
+        """Value that an output sees in an input lane."""
+
+    def register(self, output: int, lane: int) -> Signal:
+        """Register of what ``sees`` gave a cycle before."""
+
+
+class GemmHooks(Hooks):
+    """Seams of GEMM: an option shows outputs other lanes, or multiplies for the last outputs."""
+
+    rows = 0  # outputs whose sums the option's ``terms`` make
+    columns = 1  # input lanes that it takes at a time
+
+    def ports(self) -> dict[str, object]:
+        """Ports that GEMM has with the option."""
+        return {}
+
+    def seen(self, m: Module, gemm: Gemm) -> Seen | None:
+        """Lanes that outputs see instead of those of ``gemm.inp``, if an option shows others."""
+        return None
+
+    def terms_of(self, gemm: Gemm) -> TermsOf:
+        """Sums that ``columns`` lanes add to one of the option's outputs."""
+        raise NotImplementedError
+
+
 class Gemm(Component):
     """``sums`` + ``carry``, lane by lane, is the product of the tile and the vector that came five
-    cycles before; ``sums`` are zero after a cycle of ``clear``. ``window`` and ``window_goes_on``
-    come with the vector, where the config has a window (``Window``), and so does ``second``, the
-    vector of its second row, if there is one.
+    cycles before; ``sums`` are zero after a cycle of ``clear``.
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
     where there is none.
@@ -64,6 +90,7 @@ class Gemm(Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.hooks = hooks_of(GemmHooks, config)
         super().__init__(
             {
                 "inp": In(lanes(8, config.block_in)),
@@ -71,8 +98,7 @@ class Gemm(Component):
                 "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(config.block_out),
-                **({"window": In(1), "window_goes_on": In(1)} if window_taps(config) else {}),
-                **({"second": In(lanes(8, config.block_in))} if window_rows(config) > 1 else {}),
+                **{name: port for hook in self.hooks for name, port in hook.ports().items()},
             }
         )
 
@@ -84,17 +110,20 @@ class Gemm(Component):
         m = Module()
         config = self.config
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
-        self.seen = self._window(m) if window_taps(config) else None
+        self.seen = next(filter(None, (hook.seen(m, self) for hook in self.hooks)), None)
         self.vector = Signal(self.inp.shape(), reset_less=True)
         m.d.sync += self.vector.eq(self.inp)
-        self.with_dsps = config.block_out - fabric_lanes(config)
+        self.with_dsps = first = config.block_out - sum(hook.rows for hook in self.hooks)
         add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
         m.d.comb += self.carry.eq(((1 << self.with_dsps) - 1) * packed)
-        for first in range(0, self.with_dsps, rows):
-            self._add_up(m, add_up, first, columns)
-        self.late: dict[str, Value] = {}  # lanes a cycle after their registers, by these' names
-        for row in range(self.with_dsps, config.block_out):
-            self._add_up(m, self._in_fabric, row, fabric.LANES)
+        for row in range(0, self.with_dsps, rows):
+            self._add_up(m, add_up, row, columns)
+        for hook in self.hooks:
+            if hook.rows:
+                terms_of = hook.terms_of(self)
+                for row in range(first, first + hook.rows):
+                    self._add_up(m, terms_of, row, hook.columns)
+                first += hook.rows
         return m
 
     def _add_up(self, m: Module, terms_of: TermsOf, first: int, columns: int) -> None:
@@ -102,10 +131,6 @@ class Gemm(Component):
         parts = [terms_of(m, first, column) for column in range(0, self.config.block_in, columns)]
         for row, terms in enumerate(zip(*parts, strict=True), first):
             m.d.comb += self.sums[row].eq(self._sum(m, terms, row))
-
-    def _window(self, m: Module) -> Window:
-        vectors = (self.inp, self.second) if window_rows(self.config) > 1 else (self.inp,)
-        return Window(m, self.config, vectors, self.window, self.window_goes_on)
 
     def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
         """Sums that eight lanes add to a row, and to the next if any: each is one too small."""
@@ -124,17 +149,6 @@ class Gemm(Component):
         quad = Signal(signed(HALF + 2), name=f"quad_{row}_{column}", reset_less=True)
         m.d.sync += quad.eq(products[0])
         return (quad,)
-
-    def _in_fabric(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
-        """Sums that two lanes add to a row that has no DSPs."""
-        factors = []
-        for c in range(column, min(column + fabric.LANES, self.config.block_in)):
-            lane, name = self._lane(row, c)
-            if name not in self.late:
-                self.late[name] = delayed(m, lane, 1, name).as_signed()
-            weight = self.wgt[row * self.config.block_in + c]
-            factors.append(fabric.Factors(weight, lane, self.late[name]))
-        return (fabric.sum_of_products(m, factors, f"{row}_{column}"),)
 
     def _quad(self, m: Module, high: int, low: int, column: int) -> Quad:
         """Four lanes, a multiplier each, for two rows."""
@@ -166,13 +180,13 @@ class Gemm(Component):
     def _product(self, m: Module, weight: Value, place: tuple[int, int]) -> Signal:
         """The product of a weight and the lane that its row sees; ``place``: row and column."""
         name = "_".join(map(str, place))
-        lane, _ = self._lane(*place)
+        lane, _ = self.lane(*place)
         weights = Signal(weight.shape(), name=f"weights_{name}", reset_less=True)
         product = Signal(signed(len(weights) + 8), name=f"product_{name}", reset_less=True)
         m.d.sync += [weights.eq(weight), product.eq(weights * lane)]
         return product
 
-    def _lane(self, row: int, column: int) -> tuple[Value, str]:
+    def lane(self, row: int, column: int) -> tuple[Value, str]:
         """The register of the lane that a row sees, and a name for it."""
         if self.seen:
             register = self.seen.register(row, column)

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from amaranth.lib.wiring import FlippedInterface, In, Out, PureInterface, Signature
 
-from vdla.hw.layout import instruction_bits, lanes
+from vdla.hw.layout import instruction_bits
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
-from vdla.isa.options.tables import RESULT_BYTES, TABLE_RESULTS, tables
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
 from vdla.isa.ring import ring_of
 
@@ -126,21 +125,8 @@ def write_port(depth: int, width: int, columns: int = 1) -> Signature:
     return Signature({"enable": Out(columns), "address": Out(range(depth)), "data": Out(width)})
 
 
-def table_write_port(config: Config) -> Signature:
-    """From LOAD to TAB: writes one result; not in a cycle in which it is read."""
-    return write_port(tables(config) * TABLE_RESULTS, 8 * RESULT_BYTES)
-
-
-def table_read_port(config: Config) -> Signature:
-    """From COMPUTE to TAB: a result for each lane, in the cycle after ``enable``, by its index."""
-    index = (tables(config) * TABLE_RESULTS - 1).bit_length()
-    results = lanes(8 * RESULT_BYTES, config.block_out)
-    indices = lanes(index, config.block_out, is_signed=False)
-    return Signature({"enable": Out(1), "index": Out(indices), "data": In(results)})
-
-
 def claims() -> Signature:
-    """From GEMM to VECTOR: the ports of ACC that GEMM takes, whoever else wants them.
+    """From GEMM to an engine of ALU beside it: the ports of ACC that GEMM takes in any case.
 
     * ``reads``: the first read port, in this cycle; ``will_read``: LATE_READ cycles on;
     * ``will_write``: the write port, WRITE cycles on.
@@ -233,8 +219,6 @@ __all__ = [
     "read_data",
     "read_port",
     "read_request",
-    "table_read_port",
-    "table_write_port",
     "write_port",
     "write_request",
 ]

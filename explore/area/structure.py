@@ -15,8 +15,8 @@ from vdla.explore.area.families import Family
 from vdla.explore.area.rams import Memory, Rams, rams_of
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
+from vdla.hw.options.tables import LANES as TABLE_LANES
 from vdla.hw.store.vectors import BUFFER_VECTORS
-from vdla.hw.tables import LANES as TABLE_LANES
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats
 from vdla.isa.instructions import Uop

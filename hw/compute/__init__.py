@@ -1,4 +1,4 @@
-"""COMPUTE and VECTOR: a loop nest that issues micro-ops, and the pipeline that computes them."""
+"""Engines of micro-ops, as COMPUTE: a loop nest that issues them, and the pipeline behind it."""
 
 from vdla.hw.compute.compute import Compute
 

@@ -2,34 +2,32 @@
 
 1. The data of ACC's first port are an early x in stage 1, and the accumulator in stage 6.
 2. The late accumulator is taken from stages 7 and 8 if these have just computed it; where the
-   micro-op has none it is zero, or what the reciprocal units have computed. Which one is known, and
-   kept, a cycle before.
+   micro-op has none it is zero, or the result of an option's unit. Which one is known, and kept, a
+   cycle before.
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
 4. Without ALU there is one adder: it has the late accumulator's choice in front of its carry chain.
-5. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
-6. GEMM's window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
-   ALU may have any bit in the flag's place: nothing of it is kept beyond its last micro-op.
+5. Options connect their units with GEMM and ALU (``feed``), when all others are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Const, Module, Signal, Value
 from amaranth.lib import data, enum
 
 from vdla.hw.alu import WEIGHED, Alu
-from vdla.hw.compute.micro_op import COMBINE, TABLE_READ, WRITE, MicroOps
+from vdla.hw.compute.micro_op import COMBINE, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
-from vdla.hw.interfaces import Port
-from vdla.hw.layout import add_selected, is_operation, is_other_operation
-from vdla.hw.reciprocals import Reciprocals
-from vdla.hw.requantize import choose, delayed
+from vdla.hw.layout import add_selected, is_other_operation
+from vdla.hw.requantize import choose
+from vdla.isa import instructions as isa
 from vdla.isa.instructions import AluOp
-from vdla.isa.options.window import window_taps
 
 
 class Accumulator(enum.Enum, shape=2):
@@ -38,7 +36,7 @@ class Accumulator(enum.Enum, shape=2):
     SCRATCHPAD = 0
     BEFORE = 1
     LATEST = 2
-    NONE = 3  # zero, or a word of the reciprocal units
+    NONE = 3  # zero, or the result of an option's unit
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class CombinePorts:
 
     reads: ReadPorts
     stages: Sequence[data.View]  # of the back end
-    units: Reciprocals | None  # if ALU has any
 
 
 class Combine:
@@ -67,8 +64,7 @@ class Combine:
         source = Signal(Accumulator, name="source", reset_less=True)
         m.d.sync += before.eq(self.latest)
         self._choose(source)
-        none = Const(0, len(before)) if ports.units is None else ports.units.words.as_value()
-        self.accumulators = [self.ports.acc_x.data, before, self.latest, none]
+        self.accumulators = [self.ports.acc_x.data, before, self.latest, self._none()]
         self.source = source.as_value()
         if micro_ops.alu:
             self.late_x = choose(self.source, self.accumulators)
@@ -77,12 +73,13 @@ class Combine:
             self._feed_late()
         else:
             self._accumulate()
-        if self.ports.tab is not None:
-            self._look_up(self.ports.tab)
-        if ports.units is not None:
-            self._invert(ports.units)
-        if micro_ops.gemm and window_taps(self.config):
-            self._use_window()
+        for hook in micro_ops.hooks:
+            hook.feed(m, self.gemm if hook.instruction is isa.Gemm else self.alu, self.stages)
+
+    def _none(self) -> Value:
+        """Late accumulator of a micro-op that has none."""
+        results = [each for hook in self.micro_ops.hooks for each in hook.in_place_of_x()]
+        return reduce(or_, results) if results else Const(0, 8 * self.config.acc_entry)
 
     def _choose(self, source: Signal) -> None:
         """Which accumulator the micro-op takes that comes to stage 6."""
@@ -106,8 +103,8 @@ class Combine:
                 self.gemm.wgt.eq(ports.wgt.data),
                 self.gemm.clear.eq(self.micro_ops.is_alu(late)),
             ]
-        if ports.inp_second is not None:
-            m.d.comb += self.gemm.second.eq(ports.inp_second.data)
+        for name, (_, port) in ports.places.items():
+            m.d.comb += getattr(self.gemm, name).eq(port.data)
         if ports.acc_y is not None:
             m.d.comb += [
                 self.alu.x.eq(ports.acc_x.data),
@@ -121,42 +118,6 @@ class Combine:
             late = choose(self.source, [a.word_select(lane, 32) for a in self.accumulators])
             total = add_selected(self.gemm.sums[lane], late.as_signed(), self.gemm.carry[lane])
             self.m.d.sync += self.latest.word_select(lane, 32).eq(total)
-
-    def _look_up(self, tab: Port) -> None:
-        """TABLE's read. LOAD's write waits for ``enable``, so that is a register."""
-        m, before, now = self.m, self.stages[TABLE_READ - 1], self.stages[TABLE_READ]
-        enable, looked_up = Signal(name="looks_up"), Signal(name="looked_up", reset_less=True)
-        looks_up = is_operation(before.operation.op, AluOp.TABLE)
-        is_table = self.micro_ops.is_alu(before.operation) & looks_up
-        m.d.sync += enable.eq(before.writes & ~before.first & is_table)
-        m.d.sync += looked_up.eq(enable)
-        m.d.comb += [
-            tab.enable.eq(enable),
-            self.alu.results.eq(tab.data),
-            self.alu.looked_up.eq(looked_up),
-        ]
-        for lane in range(self.config.block_out):
-            m.d.comb += tab.index[lane].eq(Cat(self.alu.indices[lane], now.operation.imm))
-
-    def _invert(self, units: Reciprocals) -> None:
-        """The units' y, and the end of their words: they are in stage 6 for a cycle."""
-        m, alu = self.m, self.alu
-        used = delayed(m, units.passes, COMBINE, "units_passed", reset_less=False)
-        m.d.comb += [
-            units.y.eq(alu.kept_y),
-            alu.keeps_y.eq(units.keeps_y),
-            units.clear.eq(used),
-        ]
-
-    def _use_window(self) -> None:
-        """Which vectors GEMM's window keeps: known, and kept, a cycle before their data come."""
-        m, gemm, read = self.m, self.gemm, self.stages[0]
-        used, goes_on = Signal(name="window"), Signal(name="window_goes_on")
-        m.d.sync += [
-            used.eq(read.operation.window),
-            goes_on.eq(read.writes & read.operation.window & ~read.last),
-        ]
-        m.d.comb += [gemm.window.eq(used), gemm.window_goes_on.eq(goes_on)]
 
     def _feed_late(self) -> None:
         """Connects the data of later stages: WADD's second product, and all that combine needs."""

@@ -5,15 +5,15 @@
       early operands    their data      |   combine
                                         late read of ACC
 
-1. COMPUTE executes GEMM and ALU. Where the config has a vector engine COMPUTE executes GEMM alone,
-   VECTOR executes ALU, and each has what its kind needs.
+1. COMPUTE executes GEMM and ALU. Where the ring has another engine for ALU, COMPUTE executes GEMM
+   alone, and each has what its kind needs.
 2. The front end can hold: issue reads the micro-op (``issue.py``), F1 adds its indices to the
    loops' (``decide.py``), READ shows addresses to the scratchpads (``operands.py``) or waits
    (``hazards.py``). GEMM alone never waits, and has a stage LOOK in front of READ (``look.py``).
 3. Stages 1 to 7 never hold (``back_end.py``). The arithmetic has its own registers beside them
    (``combine.py``).
 4. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
-5. Where the config has reciprocal units, they work while READ holds (``hw/reciprocals.py``).
+5. Options add ports, units and rules at seams (``seams.py``).
 6. An instruction finishes with the write of its last micro-op.
 """
 
@@ -28,29 +28,33 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.compute.back_end import BackEnd, BackEndPorts
 from vdla.hw.compute.combine import Combine, CombinePorts
 from vdla.hw.compute.decide import Decide, DecidePorts
-from vdla.hw.compute.hazards import HazardPorts, Hazards, Units
+from vdla.hw.compute.hazards import HazardPorts, Hazards
 from vdla.hw.compute.issue import Issue, IssuePorts
 from vdla.hw.compute.look import look_ahead, make_claims
 from vdla.hw.compute.micro_op import COMBINE, LATE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts, Reads, show_addresses
+from vdla.hw.compute.seams import Place
 from vdla.hw.interfaces import (
     Cause,
     Fault,
+    Port,
     activity,
     claims,
     command,
     fault,
     pushes,
     read_port,
-    table_read_port,
     write_port,
 )
-from vdla.hw.reciprocals import Reciprocals
 from vdla.isa.config import Config
-from vdla.isa.options.tables import tables
 from vdla.isa.ring import Engine
 
 Stages = Sequence[data.View]
+
+
+def _port_of(name: str, place: Place) -> str:
+    """Name of the port at which a further place is read."""
+    return f"{place.memory}_{name}"
 
 
 class Compute(Component):
@@ -64,8 +68,9 @@ class Compute(Component):
             "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
             "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
         }
-        if kinds.two_rows:
-            of_gemm["inp_second"] = of_gemm["inp"]
+        for name, place in kinds.places.items():
+            bits = 8 * config.entry(place.memory)
+            of_gemm[_port_of(name, place)] = Out(read_port(config.depth(place.memory), bits))
         of_alu = {"acc_y": Out(read_port(*acc))}
         super().__init__(
             {
@@ -79,7 +84,7 @@ class Compute(Component):
                 "acc_write": Out(write_port(*acc)),
                 "acc_taken": Out(1),
                 **({"acc_y_taken": In(1)} if kinds.alu else {}),
-                **({"tab": Out(table_read_port(config))} if kinds.alu and tables(config) else {}),
+                **{name: port for hook in kinds.hooks for name, port in hook.ports().items()},
                 **({"claims": Out(claims())} if kinds.looks else {}),
                 **({"gemm": In(claims())} if kinds.alu and not kinds.gemm else {}),
             }
@@ -89,29 +94,29 @@ class Compute(Component):
         """The loop nest, the stages behind it, the hazards between them, operands and results."""
         m, kinds = Module(), self.micro_ops
         hold = Signal()
+        for hook in kinds.hooks:
+            hook.begin(m, self)
         issue = Issue(m, kinds, IssuePorts(self.command, self.uop, hold))
         decide = Decide(m, kinds, DecidePorts(issue.f1, self.uop.data, hold))
         look = decide.arrived
         read = look_ahead(m, look) if kinds.looks else look
         stages = BackEnd(m, kinds, BackEndPorts(read, look, hold)).stages
-        units = self._units(m)
-        is_late = self._late(m, hold, decide, read, stages, units)
+        is_late = self._late(m, hold, decide, read, stages)
         ports = self._read_ports()
         is_alu = kinds.is_alu(read.operation)
         show_addresses(m, ports, Reads(read, is_alu, stages[LATE_READ], is_late))
-        latest = Combine(m, kinds, CombinePorts(ports, stages, units and units.reciprocals)).latest
+        latest = Combine(m, kinds, CombinePorts(ports, stages)).latest
         self._write(m, stages, latest)
         front = [issue.f1, look] if kinds.looks else [issue.f1]
         self._observe(m, front, issue.active, read, stages)
-        self._report(m, read, hold if units is None else hold & ~units.works)
+        self._report(m, read, self._waits(hold))
         return m
 
-    def _units(self, m: Module) -> Units | None:
-        """The reciprocal units, if the ALU is here and has some."""
-        if not self.micro_ops.has_units:
-            return None
-        m.submodules.reciprocals = reciprocals = Reciprocals(self.config)
-        return Units(reciprocals, Signal(name="units_work"))
+    def readers(self, memory: str) -> list[Port]:
+        """The engine's ports that read a memory, as ``uop`` or ``inp``."""
+        places = (_port_of(name, place) for name, place in self.micro_ops.places.items()
+                  if place.memory == memory)  # fmt: skip
+        return [getattr(self, name) for name in (memory, *places) if hasattr(self, name)]
 
     def _late(
         self,
@@ -120,7 +125,6 @@ class Compute(Component):
         decide: Decide,
         read: data.View,
         stages: Stages,
-        units: Units | None,
     ) -> Value:
         """Drives ``hold``, or what GEMM claims; returns whether stage 5 reads ACC in this cycle."""
         before = stages[LATE_READ - 1]
@@ -130,8 +134,16 @@ class Compute(Component):
             make_claims(m, self.claims, decide.arrived, read, is_late)
             return is_late
         gemm = None if self.micro_ops.gemm else self.gemm
-        ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm, units)
+        hooks = self.micro_ops.hooks
+        ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm, hooks)
         return Hazards(m, ports).meets_late
+
+    def _waits(self, hold: Value) -> Value:
+        """Whether READ waits, and not for what an option's units compute."""
+        for hook in self.micro_ops.hooks:
+            for working in hook.working():
+                hold = hold & ~working
+        return hold
 
     def _read_ports(self) -> ReadPorts:
         kinds = self.micro_ops
@@ -139,9 +151,8 @@ class Compute(Component):
             acc_x=self.acc_x,
             acc_y=self.acc_y if kinds.alu else None,
             inp=self.inp if kinds.gemm else None,
-            inp_second=self.inp_second if kinds.two_rows else None,
             wgt=self.wgt if kinds.gemm else None,
-            tab=self.tab if kinds.alu and tables(self.config) else None,
+            places={n: (p, getattr(self, _port_of(n, p))) for n, p in kinds.places.items()},
         )
 
     def _write(self, m: Module, stages: Stages, latest: Value) -> None:

@@ -1,11 +1,11 @@
 """F1: adds a micro-op's indices to its loops', and decides what it reads, and when.
 
-1. An early operand is y, or x of SHR, MUL, WADD, RQ, SCALE: it is read in READ. TABLE, RECIPROCAL
-   and RSQRT have no x.
+1. An early operand is y, or x where the operation's row says so, as of SHR: it is read in READ.
+   Operations that have no x at all always have a y of ACC.
 2. A late one is the accumulator, or the bias in its place: it is read in stage 5. A micro-op of
    the ALU that starts a reduction (``first``) has none, nor has a GEMM that starts from zero.
-3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap. A
-   second row counts where the micro-op sees the window: else nothing reads it.
+3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap. An
+   option's further place counts where the micro-op reads it, and options have faults of their own.
 4. What is decided fills the register ``arrived``, unless READ holds. That is the micro-op in READ,
    or in LOOK where GEMM is alone.
 5. Where GEMM is alone, a micro-op that accumulates into the dst of the one a cycle before is marked
@@ -25,7 +25,6 @@ from vdla.hw.layout import add_selected, is_operation, layout, valid_register
 from vdla.isa import instructions as isa
 from vdla.isa.instructions import AluOp, Init
 from vdla.isa.operations import X
-from vdla.isa.options.tables import TABLE_BITS, tables
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class Decide:
         self.micro_ops, self.operations = micro_ops, isa.operations(self.config)
         bits = micro_ops.index_bits
         self.at = {name: Signal(n + 2, name=f"{name}_at") for name, n in bits.items()}
-        if micro_ops.two_rows:
-            self.at["second"] = Signal(bits["src"] + 3, name="second_at")
+        for name, place in micro_ops.places.items():
+            self.at[name] = Signal(bits[place.beside] + 3, name=f"{name}_at")
         name = "look" if micro_ops.looks else "read"
         self.arrived = valid_register(micro_ops.arrived(), 1, name)
         self.following = {name: self.at[name][: bits[name]] for name in ("dst", "src")}
@@ -68,9 +67,9 @@ class Decide:
         return data.View(layout(isa.Uop, config), packed[: isa.Uop.bits(config)])
 
     def _add(self, uop: data.View) -> None:
-        m, at, f1 = self.m, self.at, self.ports.f1
+        m, at, f1, places = self.m, self.at, self.ports.f1, self.micro_ops.places
         for name in at:
-            field = "src" if name == "second" else name
+            field = places[name].beside if name in places else name
             own = f1.bias if name == "bias" else add_selected(f1[name], uop[field])
             m.d.comb += at[name].eq(own)
 
@@ -108,10 +107,6 @@ class Decide:
         some = any(op.x is X.NONE for op in self.operations)
         return value | self._is_one_of(lambda op: op.x is X.NONE) if some else value
 
-    def _looks_up(self) -> Value:
-        """Whether the operation is TABLE; only asked where there is one."""
-        return self._is_one_of(lambda op: op is AluOp.TABLE)
-
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""
         at, f1, kinds = self.at, self.ports.f1, self.micro_ops
@@ -125,19 +120,18 @@ class Decide:
         return ~f1.null & (of_any | of_kind)
 
     def _alu_beyond(self) -> Value:
-        config, f1 = self.config, self.ports.f1
-        beyond = self.reads_y & (self.at["src"] >= config.depth("acc"))
-        if tables(config):
-            number = f1.operation.imm[:TABLE_BITS].as_unsigned()
-            beyond |= self._looks_up() & ~self.first & (number >= tables(config))
+        beyond = self.reads_y & (self.at["src"] >= self.config.depth("acc"))
+        for hook in self.micro_ops.hooks:
+            for condition in hook.beyond(self.ports.f1, self.first):
+                beyond |= condition
         return beyond
 
     def _gemm_beyond(self) -> Value:
         config, at = self.config, self.at
         beyond = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
-        if self.micro_ops.two_rows:
-            second = at["second"] >= config.depth("inp")
-            beyond |= self.ports.f1.operation.window & second
+        for name, place in self.micro_ops.places.items():
+            outside = at[name] >= config.depth(place.memory)
+            beyond |= place.when(self.ports.f1.operation) & outside
         return beyond | (self.biased & (at["bias"] >= config.depth("acc")))
 
     def _pass_on(self) -> None:
@@ -165,9 +159,11 @@ class Decide:
         is_alu = self.micro_ops.is_alu(f1.operation)
         not_late = self._or_lacks_x(multiplies)
         late = ~f1.null & ~(is_alu & (not_late | first))
-        units = {"serial": ~f1.null & is_alu & ~first & self._is_one_of(lambda op: op.serial)}
+        added: dict[str, Value] = {}
+        for hook in self.micro_ops.hooks:
+            added |= hook.decide(f1, first)
         return {
-            **(units if self.micro_ops.has_units else {}),
+            **added,
             "reads_y": ~f1.null & self.reads_y,
             "early": ~f1.null & is_alu & multiplies & ~first,
             "accumulates": ~f1.null & ~first & ~(is_alu & not_late),

@@ -6,10 +6,11 @@
 3. Which stages write the operands is worked out while a micro-op is in F1, and they are a stage
    earlier: ``src_unwritten`` and ``dst_unwritten`` of READ. While READ holds, those stages leave
    the pipeline one by one, and ``unwritten`` says which are left.
-4. VECTOR leaves ACC's ports to GEMM: READ also holds an early x while GEMM reads late, a late
-   one while GEMM's micro-op in READ will, and whatever writes while that one will write.
-5. Where the reciprocal units compute the result (``serial``), they begin in the first cycle in
-   which y can be read, and READ holds until they are ready. It doesn't wait for y after that.
+4. An engine beside GEMM's leaves ACC's ports to GEMM: READ also holds an early x while GEMM reads
+   late, a late one while GEMM's micro-op in READ will, and whatever writes while that one will
+   write.
+5. READ holds while units of an option are ``working``, and an option may keep a y waiting, or know
+   better. It sees to it that this ends.
 6. The back end, GEMM and the units go on, so a hold ends by itself.
 """
 
@@ -22,19 +23,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.compute.micro_op import LATE_READ, WRITE
+from vdla.hw.compute.seams import MicroOpHooks
 from vdla.hw.interfaces import Port
-from vdla.hw.layout import is_operation
-from vdla.hw.reciprocals import Reciprocals
-from vdla.isa.instructions import AluOp
-
-
-@dataclass(frozen=True)
-class Units:
-    """The reciprocal units, whose beginning and end hazards drive, and ``works``, which they drive,
-    too: READ holds for what the units compute, and for nothing else."""
-
-    reciprocals: Reciprocals
-    works: Signal
 
 
 @dataclass(frozen=True)
@@ -47,7 +37,7 @@ class HazardPorts:
     stages: Sequence[data.View]  # of the back end
     acc_y_taken: Value  # STORE takes ACC's second read port
     gemm: Port | None  # interfaces.claims: of the engine beside this one, if GEMM is there
-    units: Units | None  # if the config has any
+    hooks: Sequence[MicroOpHooks]  # of options
 
 
 class Hazards:
@@ -78,28 +68,12 @@ class Hazards:
         gemm = self.ports.gemm
         if gemm is not None:
             x_waits |= gemm.reads
-        if self.ports.units is not None:
-            y_waits = self._compute(self.ports.units, y_waits)
+        for hook in self.ports.hooks:
+            y_waits = hook.y_waits(m, read, self.ports.hold, y_waits)
         waits = (read.reads_y & y_waits) | (read.early & x_waits)
         if gemm is not None:
             waits |= (read.late & gemm.will_read) | (~read.null & gemm.will_write)
-        if self.ports.units is not None:
-            waits |= self.ports.units.works
+        for hook in self.ports.hooks:
+            for working in hook.working():
+                waits |= working
         m.d.comb += self.ports.hold.eq(read.valid & waits)
-
-    def _compute(self, units: Units, y_waits: Value) -> Value:
-        """Has the units begin, and READ hold; returns whether y is still to be read, and waits."""
-        m, read, unit, works = self.m, self.ports.read, units.reciprocals, units.works
-        begun, serial = Signal(name="units_begun"), read.valid & read.serial
-        waits = y_waits & ~begun
-        m.d.comb += [
-            works.eq(serial & ~unit.ready & ~waits),
-            unit.begin.eq(works & ~begun),
-            unit.is_root.eq(is_operation(read.operation.op, AluOp.RSQRT)),
-            unit.passes.eq(unit.ready & ~self.ports.hold),
-        ]
-        with m.If(unit.begin):
-            m.d.sync += begun.eq(1)
-        with m.Elif(unit.passes):
-            m.d.sync += begun.eq(0)
-        return waits

@@ -6,8 +6,8 @@
    micro-op, and the register ``f1`` what its loops have added up to.
 4. An instruction without micro-ops issues one that is ``null``.
 5. Nothing moves on while READ holds.
-6. Where the window has two rows, the second one's index has the pitch added on the way to F1. The
-   pitch is kept like ``operation``: in front of a hold, ``now`` is the next instruction already.
+6. In front of a hold, ``now`` is the next instruction already. What is needed on the way to F1 is
+   kept beside it, as ``operation`` is, and what options ``take``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import layout, valid_register
 from vdla.hw.loops import Loop
 from vdla.isa import instructions as isa
-from vdla.isa.options.window import window_taps
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,6 @@ class Issue:
         self.word = data.View(fields, ports.command.word[: kind.bits(self.config)])
         self.now = Signal(fields, reset_less=True)  # the instruction in the nest
         self.operation = Signal(micro_ops.operation, reset_less=True)
-        if micro_ops.two_rows:
-            self.pitch = Signal.like(self.word.pitch, name="pitch", reset_less=True)
         self.active = Signal(name="nest_active")
         self.null, self.advance, self.last = (Signal(name=n) for n in ("null", "advance", "last"))
         self.at = Signal(len(self.now.uop_begin) + 1, reset_less=True)  # micro-op address
@@ -90,27 +87,28 @@ class Issue:
                 self.null.eq(empty),
                 self.operation.eq(self._decode()),
             ]
-            if self.micro_ops.two_rows:
-                m.d.sync += self.pitch.eq(word.pitch)
+            for hook in self.micro_ops.hooks:
+                hook.take(m, word)
 
     def _decode(self) -> data.View:
         """Fields that the stages need of the instruction at the queue's head."""
         command, config, word = self.ports.command, self.config, self.word
+        kept = self.micro_ops.kept
         decoded = Signal(self.operation.shape(), name="decoded")
         fields: dict[str, Value] = {}
         if self.micro_ops.gemm and self.micro_ops.alu:
             fields["is_alu"] = word.op == isa.Alu.opcode
         if self.micro_ops.gemm:
             fields["init"] = word.init
-            if window_taps(config):
-                fields["window"] = word.window  # of an ALU it means nothing
+            # Of an ALU they mean nothing.
+            fields |= {name: word[name] for name in kept[isa.Gemm]}
         if self.micro_ops.alu:
             alu = data.View(layout(isa.Alu, config), command.word[: isa.Alu.bits(config)])
             fields |= {"alu_init": alu.init, "op": alu.alu_op, "use_imm": alu.use_imm}
         fields |= {flag: word[flag] for flag in pushes(config)}
         fields["index"] = command.index
         if self.micro_ops.alu:
-            fields |= {name: alu[name] for name in ALU_FIELDS}
+            fields |= {name: alu[name] for name in (*ALU_FIELDS, *kept[isa.Alu])}
         self.m.d.comb += [decoded[name].eq(value) for name, value in fields.items()]
         return decoded
 
@@ -126,5 +124,5 @@ class Issue:
                 f1.operation.eq(self.operation),
                 *(f1[name].eq(total) for name, total in sums.items()),
             ]
-            if self.micro_ops.two_rows:
-                m.d.sync += f1.second.eq(sums["src"] + self.pitch)
+            for hook in self.micro_ops.hooks:
+                hook.pass_on(m, f1, sums)

@@ -6,24 +6,25 @@
 3. Each micro-op takes along what later stages need of its instruction (``operation``), since the
    next instruction may be in the loop nest by then.
 4. A pipeline for GEMM and ALU keeps what either needs, one for a single of them no more than that.
-5. ``second`` is src + pitch, where the window has two rows: what the second one reads of INP.
+5. Options have a word in it (``seams.py``): fields of the instruction, places that are read, marks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from amaranth import Const, ShapeLike, Value
 from amaranth.lib import data
 
+from vdla.hw.compute.seams import MicroOpHooks, Place
+from vdla.hw.hooks import hooks_of
 from vdla.hw.interfaces import pushes
 from vdla.hw.layout import layout, operation_shape
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.options.reciprocals import reciprocal_units
-from vdla.isa.options.window import window_rows, window_taps
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 
-TABLE_READ = 4  # stage of the read of TAB
 LATE_READ = 5  # stage of the accumulator's read
 COMBINE = 6
 WRITE = 7
@@ -34,10 +35,11 @@ class MicroOps:
     """Layouts of an engine's micro-ops, stage by stage, and the width of each index stream.
 
     ``gemm`` and ``alu`` say what the engine executes. GEMM alone ``looks``: it has the stage LOOK.
+    ``hooks`` are those of options, of ALU's before GEMM's, and ``places`` all that these read.
     """
 
     def __init__(self, config: Config, engine: Engine) -> None:
-        self.config = config
+        self.config, self.engine = config, engine
         executor = ring_of(config).executor
         self.gemm, self.alu = (executor[cls] == engine for cls in (isa.Gemm, isa.Alu))
         self.looks = self.gemm and not self.alu
@@ -47,8 +49,15 @@ class MicroOps:
         }
         if self.gemm:
             self.index_bits |= {"wgt": config.index_bits("wgt"), "bias": config.index_bits("acc")}
-        self.two_rows = self.gemm and window_rows(config) > 1
-        self.has_units = self.alu and reciprocal_units(config) > 0
+        mine = (h for h in hooks_of(MicroOpHooks, config) if executor[h.instruction] == engine)
+        self.hooks = sorted(mine, key=lambda hook: hook.instruction is isa.Gemm)
+        self.kept = {
+            cls: _names(hook.kept for hook in self.hooks if hook.instruction is cls)
+            for cls in (isa.Alu, isa.Gemm)
+        }
+        self.places: dict[str, Place] = {}
+        for hook in self.hooks:
+            self.places |= hook.places
         self.operation = self._operation()
 
     def _operation(self) -> data.StructLayout:
@@ -59,11 +68,11 @@ class MicroOps:
             fields["is_alu"] = 1
         if self.gemm:
             fields["init"] = isa.Gemm.init.width(config)
-            if window_taps(config):
-                fields["window"] = 1
+            fields |= {name: layout(isa.Gemm, config)[name].shape for name in self.kept[isa.Gemm]}
         if self.alu:
             fields |= {"alu_init": 1, "op": operation_shape(config), "use_imm": 1}
-            fields |= {name: layout(isa.Alu, config)[name].shape for name in ALU_FIELDS}
+            kept = (*ALU_FIELDS, *self.kept[isa.Alu])
+            fields |= {name: layout(isa.Alu, config)[name].shape for name in kept}
         fields |= {**dict.fromkeys(pushes(config), 1), "index": INDEX_BITS}
         return data.StructLayout(fields)
 
@@ -76,23 +85,22 @@ class MicroOps:
         sums = {name: bits + 1 for name, bits in self.index_bits.items()}
         select = max((self.config.uops_per_word - 1).bit_length(), 1)
         marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}
-        if self.two_rows:
-            sums["second"] = sums["src"] + 1
+        sums |= {name: sums[place.beside] + 1 for name, place in self.places.items()}
         return data.StructLayout({**marks, **sums, "operation": self.operation})
 
     def arrived(self) -> data.StructLayout:
         """A micro-op in READ, if ``valid``: what it reads and writes."""
         marks = ("valid", "null", "last", "beyond", "first")
         reads = ("reads_y", "early", "late", "accumulates") if self.alu else ("late", "chained")
-        units = ("serial",) if self.has_units else ()  # that compute its result
+        added = _names(hook.marks for hook in self.hooks)
         # Bit n is for what was in stage n + 1 when it came to READ: whether that writes its
         # operand, and whether it is still to write.
         hazards = ("src_unwritten", "dst_unwritten", "unwritten") if self.alu else ()
         return data.StructLayout(
             {
-                **dict.fromkeys((*marks, *reads, *units), 1),
+                **dict.fromkeys((*marks, *reads, *added), 1),
                 **self.index_bits,
-                **({"second": self.config.index_bits("inp")} if self.two_rows else {}),
+                **{name: self.config.index_bits(p.memory) for name, p in self.places.items()},
                 **dict.fromkeys(hazards, WRITE),
                 "operation": self.operation,
             }
@@ -115,3 +123,8 @@ class MicroOps:
                 "operation": self.operation,
             }
         )
+
+
+def _names(of_hooks: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The names that hooks give, one behind the other."""
+    return tuple(name for names in of_hooks for name in names)

@@ -1,31 +1,31 @@
 """Reads: addresses of READ and of stage 5 go to the scratchpads.
 
-1. GEMM reads INP and WGT, an ALU micro-op its y at ACC's second port, from READ. With two rows of
-   a window, a micro-op that sees the window reads INP at a second port, too.
+1. GEMM reads INP and WGT, an ALU micro-op its y at ACC's second port, from READ. A further place
+   of an option has a port of its own, for the micro-ops that read it.
 2. ACC's first port has the late read, and else READ's early x.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amaranth import Const, Module, Mux, Value
 from amaranth.lib import data
 
+from vdla.hw.compute.seams import Place
 from vdla.hw.interfaces import Port
 
 
 @dataclass(frozen=True)
 class ReadPorts:
-    """Ports to the scratchpads that the engine has, all interfaces.read_port but ``tab``, a
-    table_read_port."""
+    """Ports to the scratchpads that the engine has, all interfaces.read_port."""
 
     acc_x: Port
     acc_y: Port | None  # of ALU
     inp: Port | None  # of GEMM
-    inp_second: Port | None  # of GEMM, if its window has two rows
     wgt: Port | None  # of GEMM
-    tab: Port | None  # of ALU, if there is TAB
+    places: Mapping[str, tuple[Place, Port]]  # of GEMM, by their names
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def show_addresses(m: Module, ports: ReadPorts, reads: Reads) -> None:
     for port, place in ((ports.inp, "src"), (ports.wgt, "wgt")):
         if port is not None:
             m.d.comb += [port.enable.eq(is_gemm), port.address.eq(read[place])]
-    if ports.inp_second is not None:
+    for name, (place, port) in ports.places.items():
         m.d.comb += [
-            ports.inp_second.enable.eq(is_gemm & read.operation.window),
-            ports.inp_second.address.eq(read.second),
+            port.enable.eq(is_gemm & place.when(read.operation)),
+            port.address.eq(read[name]),
         ]
     if ports.acc_y is not None:
         m.d.comb += [

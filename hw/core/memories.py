@@ -1,13 +1,12 @@
 """The scratchpads, between the engines.
 
-1. LOAD writes INP, WGT and UOP, and COMPUTE reads them, INP at two ports where its window has two
-   rows; VECTOR, if there is one, reads UOP at a port of its own. Where the ring says that others
-   write INP too, such as STORE in a config with forwarding, each does in a cycle in which LOAD and
-   those before it don't.
-2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
-3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
-   STORE reads before whoever executes ALU, which waits.
-4. A config with tables has TAB, too: LOAD writes it where ALU doesn't read it.
+1. LOAD writes INP, WGT and UOP, and COMPUTE reads them, at a port more for each further place; a
+   second engine of micro-ops, if there is one, reads UOP at a port of its own. Where the ring says
+   that others write INP too, each does in a cycle in which LOAD and those before it don't.
+2. ACC has one write port, LOAD's, which passes on what the engines of micro-ops write.
+3. ACC's first read port is COMPUTE's, and the second engine's where COMPUTE leaves it free. At the
+   second STORE reads before whoever executes ALU, which waits.
+4. Options add memories (``MemoryHooks``).
 """
 
 from __future__ import annotations
@@ -19,32 +18,38 @@ from amaranth.lib.wiring import connect
 
 from vdla.hw.compute import Compute
 from vdla.hw.core.units import Unit, Units
+from vdla.hw.hooks import Hooks, hooks_of
 from vdla.hw.layout import beats
+from vdla.hw.load import results_port
 from vdla.hw.scratchpad import Scratchpad
-from vdla.hw.tables import TablePads
 from vdla.isa.config import Config
-from vdla.isa.options.tables import tables
 from vdla.isa.ring import ring_of
 
 
+class MemoryHooks(Hooks):
+    """Seam of the scratchpads: an option adds memories of its own."""
+
+    def connect(self, m: Module, units: Units) -> None:
+        """Makes the option's memories, and connects them to the engines that write and read."""
+
+
 class Memories:
-    """INP, WGT, UOP, ACC, and TAB if there is one, connected to the engines."""
+    """INP, WGT, UOP, ACC, and those of options, connected to the engines."""
 
     def __init__(self, m: Module, config: Config, units: Units) -> None:
         self.m, self.config, self.units = m, config, units
         for name in ("inp", "wgt", "uop"):
             self._connect_direct(name)
         self._connect_acc()
-        if tables(config):
-            self._connect_tab()
+        for hook in hooks_of(MemoryHooks, config):
+            hook.connect(m, units)
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that LOAD writes, others too if it is INP, and that COMPUTE reads, at one port
-        or two, or VECTOR, or both."""
+        """A memory that LOAD writes, others too if it is INP, and that the engines of micro-ops
+        read, at one port or more."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
-        places = (name, f"{name}_second")
-        readers = [getattr(u, p) for u in self._pipelines() for p in places if hasattr(u, p)]
+        readers = [port for unit in self.units.pipelines for port in unit.readers(name)]
         count = len(readers)
         pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=count)
         m.submodules[name] = pad
@@ -55,11 +60,6 @@ class Memories:
             connect(m, getattr(first, name), pad.write)
         for number, reader in enumerate(readers):
             connect(m, reader, getattr(pad, f"read_{number}"))
-
-    def _pipelines(self) -> tuple[Compute, ...]:
-        """The engines of micro-ops."""
-        vector = self.units.vector
-        return (self.units.compute,) if vector is None else (self.units.compute, vector)
 
     def _share_inp(self, pad: Scratchpad, others: Sequence[Unit]) -> None:
         """INP's write port is LOAD's when it writes, else that of the first other that does."""
@@ -85,11 +85,11 @@ class Memories:
         load, alu, store = self.units.load, self.units.alu, self.units.store
         m.submodules.acc = acc = Scratchpad(config.depth("acc"), 8 * config.acc_entry, 1, reads=2)
         taken = self.units.compute.acc_taken
-        if self.units.vector is None:
-            connect(m, self.units.compute.acc_x, acc.read_0)
+        if alu is self.units.compute:
+            connect(m, alu.acc_x, acc.read_0)
         else:
-            self._share_acc(acc, self.units.vector)
-            taken |= self.units.vector.acc_taken
+            self._share_acc(acc, alu)
+            taken |= alu.acc_taken
         connect(m, self.units.compute.acc_write, load.computed)
         connect(m, load.acc, acc.write)
         m.d.comb += [
@@ -101,22 +101,15 @@ class Memories:
             store.acc.data.eq(acc.read_1.data),
         ]
 
-    def _share_acc(self, acc: Scratchpad, vector: Compute) -> None:
-        """ACC's first read port and its write port serve COMPUTE, and VECTOR in other cycles."""
+    def _share_acc(self, acc: Scratchpad, alu: Compute) -> None:
+        """ACC's first read port and its write port serve COMPUTE, and ``alu`` in other cycles."""
         m, compute = self.m, self.units.compute
-        connect(m, compute.claims, vector.gemm)
-        connect(m, vector.acc_write, self.units.load.vectored)
-        first, second = compute.acc_x, vector.acc_x
+        connect(m, compute.claims, alu.gemm)
+        connect(m, alu.acc_write, getattr(self.units.load, results_port(alu.micro_ops.engine)))
+        first, second = compute.acc_x, alu.acc_x
         m.d.comb += [
             acc.read_0.enable.eq(first.enable | second.enable),
             acc.read_0.address.eq(Mux(first.enable, first.address, second.address)),
             first.data.eq(acc.read_0.data),
             second.data.eq(acc.read_0.data),
         ]
-
-    def _connect_tab(self) -> None:
-        m, load, alu = self.m, self.units.load, self.units.alu
-        m.submodules.tab = tab = TablePads(self.config)
-        connect(m, load.tab, tab.write)
-        connect(m, alu.tab, tab.read)
-        m.d.comb += load.tab_taken.eq(alu.tab.enable)

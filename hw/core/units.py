@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import cast
+from typing import ClassVar, cast
 
 from amaranth.lib.wiring import Component
 
@@ -14,6 +13,7 @@ from vdla.hw.counters import Counters
 from vdla.hw.csr import Csr
 from vdla.hw.dma import Dma
 from vdla.hw.fetch import Fetch
+from vdla.hw.hooks import Hooks, hooks_of
 from vdla.hw.load import Load
 from vdla.hw.queue import CommandQueue
 from vdla.hw.store import Store
@@ -26,14 +26,28 @@ Unit = Component  # an engine: it has a ``command``, its ``activity`` and a ``fa
 MAKERS: Mapping[Engine, Callable[[Config], Unit]] = {
     Engine.LOAD: Load,
     Engine.COMPUTE: Compute,
-    Engine.VECTOR: partial(Compute, engine=Engine.VECTOR),
     Engine.STORE: Store,
 }
 
 
+class EngineHooks(Hooks):
+    """Seam of the ring: an option that adds an engine makes its unit.
+
+    The unit has the ports of a ``Unit``, and others as it needs: ``inp`` and ``inp_taken`` if the
+    ring says that it writes INP.
+    """
+
+    engine: ClassVar[Engine]
+
+    def make(self) -> Unit:
+        """The engine's unit."""
+        raise NotImplementedError
+
+
 def engine_units(config: Config) -> dict[Engine, Unit]:
     """The units that are the engines of a config, in ring order."""
-    return {engine: MAKERS[engine](config) for engine in engines(config)}
+    added = {hook.engine: hook for hook in hooks_of(EngineHooks, config)}
+    return {e: added[e].make() if e in added else MAKERS[e](config) for e in engines(config)}
 
 
 @dataclass(frozen=True)
@@ -57,9 +71,9 @@ class Units:
         return cast(Compute, self.engines[Engine.COMPUTE])
 
     @property
-    def vector(self) -> Compute | None:
-        """VECTOR, if the config has it."""
-        return cast(Compute | None, self.engines.get(Engine.VECTOR))
+    def pipelines(self) -> tuple[Compute, ...]:
+        """The engines of micro-ops: COMPUTE, and the one that executes ALU if that is another."""
+        return tuple(unit for unit in self.engines.values() if isinstance(unit, Compute))
 
     @property
     def store(self) -> Store:
@@ -69,4 +83,4 @@ class Units:
     @property
     def alu(self) -> Compute:
         """The engine that executes ALU."""
-        return self.compute if self.vector is None else self.vector
+        return next(unit for unit in self.pipelines if unit.micro_ops.alu)

@@ -1,5 +1,5 @@
 """LOAD: from DRAM into the scratchpads, by a side that requests beats and one that writes them."""
 
-from vdla.hw.load.load import Load
+from vdla.hw.load.load import Load, results_port
 
-__all__ = ["Load"]
+__all__ = ["Load", "results_port"]

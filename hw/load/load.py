@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from amaranth import Module, Signal
 from amaranth.lib import data
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Out, Signature
 
 from vdla.hw.bursts import PAGES_BITS
 from vdla.hw.fifo import Fifo
@@ -22,28 +22,32 @@ from vdla.hw.interfaces import (
     fault,
     read_data,
     read_request,
-    table_write_port,
     write_port,
 )
 from vdla.hw.layout import beats, layout
-from vdla.hw.load.memory_ports import DIRECT, MemoryPorts
+from vdla.hw.load.memories import direct, stepped
+from vdla.hw.load.memory_ports import MemoryPorts
 from vdla.hw.load.request import Request, RequestPorts
 from vdla.hw.load.tiles import Tiles
 from vdla.hw.load.write import Writer, WriterPorts
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.options.tables import tables
-from vdla.isa.options.vector import has_vector_engine
-from vdla.isa.ring import ring_of
+from vdla.isa.instructions import Mem
+from vdla.isa.ring import Engine, ring_of
+
+
+def results_port(engine: Engine) -> str:
+    """Name of LOAD's port for what an engine writes to ACC: ``computed`` for what COMPUTE does."""
+    return engine.name.lower().removesuffix("e") + "ed"
 
 
 class Load(Component):
-    """LOAD's two sides, its read buffer and its write ports; ``tab_taken``: COMPUTE reads TAB,
-    ``writes_inp``: LOAD writes INP.
+    """LOAD's two sides, its read buffer and its write ports; ``writes_inp``: LOAD writes INP.
 
-    ``computed`` is COMPUTE's port to ACC, ``vectored`` VECTOR's if there is one, and ``acc_taken``
-    says that one of them writes: their ``enable`` is late. They pass here, where one LUT for each
-    bit chooses between their data, an entry, and a widened one.
+    ``computed`` is COMPUTE's port to ACC, any other engine that writes ACC has one, too, and
+    ``acc_taken`` says that one of them writes: their ``enable`` is late. They pass here, where one
+    LUT for each bit chooses between their data, an entry, and a widened one. A memory of results
+    has a port ``…_taken`` beside its own: it is read in this cycle.
     """
 
     def __init__(self, config: Config) -> None:
@@ -51,10 +55,11 @@ class Load(Component):
         self.layout = layout(isa.Load, config)
         writes = {
             name: Out(write_port(config.depth(name), 8 * config.entry(name), beats(config, name)))
-            for name in DIRECT
+            for name in direct(config)
         }
-        if tables(config):
-            writes |= {"tab": Out(table_write_port(config)), "tab_taken": In(1)}
+        for name, memory in stepped(config).items():
+            writes |= {name: Out(_results_write_port(config, memory)), f"{name}_taken": In(1)}
+        self.computing = ring_of(config).writers("acc")[1:]  # LOAD is the first
         self.shares_inp = len(ring_of(config).writers("inp")) > 1
         if self.shares_inp:
             writes |= {"writes_inp": Out(1)}
@@ -69,8 +74,7 @@ class Load(Component):
                 "data": In(read_data(config)),
                 **writes,
                 "acc": Out(acc),
-                "computed": In(acc),
-                **({"vectored": In(acc)} if has_vector_engine(config) else {}),
+                **{results_port(engine): In(acc) for engine in self.computing},
                 "acc_taken": In(1),
                 "dram_pages": In(PAGES_BITS),
             }
@@ -113,7 +117,7 @@ class Load(Component):
         return fifo
 
     def _writer(self, m: Module, consume: Signal, buffer: Fifo, tiles: Tiles) -> Writer:
-        direct = {name: getattr(self, name) for name in DIRECT}
+        config, steps = self.config, stepped(self.config)
         ports = WriterPorts(
             self.command,
             self.activity,
@@ -121,13 +125,19 @@ class Load(Component):
             beat_waits=buffer.r_rdy,
             consume=consume,
             acc_taken=self.acc_taken,
-            tab_taken=self.tab_taken if tables(self.config) else None,
+            read={name: getattr(self, f"{name}_taken") for name in steps},
             writes_inp=self.writes_inp if self.shares_inp else None,
             memories=MemoryPorts(
-                direct,
-                self.acc,
-                (self.computed, *((self.vectored,) if has_vector_engine(self.config) else ())),
-                self.tab if tables(self.config) else None,
+                direct={name: getattr(self, name) for name in direct(config)},
+                acc=self.acc,
+                computed=[getattr(self, results_port(engine)) for engine in self.computing],
+                stepped={name: getattr(self, name) for name in steps},
             ),
         )
-        return Writer(m, self.config, ports, tiles)
+        return Writer(m, config, ports, tiles)
+
+
+def _results_write_port(config: Config, memory: Mem) -> Signature:
+    """Port of a memory that takes one result at a time; not in a cycle in which it is read."""
+    results = memory.results(config)
+    return write_port(results * config.depth(memory.buffer), 8 * memory.entry(config) // results)

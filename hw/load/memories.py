@@ -1,12 +1,16 @@
-"""Counts of an entry's beats and steps, for a memory that only the instruction knows.
+"""The memories that LOAD writes, as their rows say, and counts of an entry's beats and steps.
 
-1. The memory chooses among constants, so no size costs a multiplier.
-2. Memories whose constants are equal share one input of the multiplexer.
+1. ACC takes whole entries, as they are or widened. Memories whose entries are ``results`` take one
+   result in each step. Others are ``direct``: they take the beats as they come.
+2. The memory chooses among constants, so no size costs a multiplier.
+3. Memories whose constants are equal share one input of the multiplexer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_
 
 from amaranth import Array, Const, Value
 
@@ -14,12 +18,32 @@ from vdla.hw.layout import beats, scaled
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem, memories
-from vdla.isa.options.tables import results_per_word
 
 
 def to_acc(memory: Value) -> Value:
     """Whether entries go to ACC, as they are or widened."""
     return memory.matches(Mem.ACC, Mem.ACC8)
+
+
+def direct(config: Config) -> tuple[str, ...]:
+    """Memories that take single beats."""
+    others = {Mem.ACC.buffer, *stepped(config)}
+    return tuple(each.buffer for each in memories(config) if each.buffer not in others)
+
+
+def stepped(config: Config) -> dict[str, Mem]:
+    """Memories that take one result in each step, by their buffers' names."""
+    return {each.buffer: each for each in memories(config) if each.results(config)}
+
+
+def takes_results(config: Config, memory: Value) -> Value:
+    """Whether a memory takes results, of a config that has such memories."""
+    return reduce(or_, (memory == row for row in stepped(config).values()))
+
+
+def takes_beats(config: Config, memory: Value) -> Value:
+    """Whether a memory doesn't take results, of a config that has memories that do."""
+    return reduce(and_, (memory != row for row in stepped(config).values()))
 
 
 def times_factor(
@@ -38,11 +62,11 @@ def beats_of(config: Config, memory: Value, entries: Value) -> Value:
 
 
 def steps_of_entry(config: Config, memory: Value) -> Value:
-    """Steps in which an entry of the memory is written: its beats, or the results of TAB."""
-    tab = Mem.TAB.name.lower()
+    """Steps in which an entry of the memory is written: its results, or its beats."""
+    rows = stepped(config)
 
     def steps(name: str) -> int:
-        return results_per_word(config) if name == tab else beats(config, name)
+        return rows[name].results(config) if name in rows else beats(config, name)
 
     return times_factor(config, memory, Const(1), steps)
 

@@ -1,13 +1,13 @@
-"""LOAD's write ports: one for each of INP, WGT and UOP, the one of ACC, and TAB's if there is one.
+"""LOAD's write ports: one for each memory, as ``memories.py`` sorts them.
 
-1. INP, WGT and UOP take each beat in its column of the entry as it comes, and a whole entry of
-   padding at once.
+1. Direct memories, as INP, WGT and UOP, take each beat in its column of the entry as it comes, and
+   a whole entry of padding at once.
 2. ACC takes whole entries, so the beats of one are held until its last. An entry of ACC8 is widened
    on the way: each byte, less the zero point, becomes an int32 lane. INP takes whole entries too
    where others write it, which have its port in the other cycles.
-3. What COMPUTE or VECTOR writes to ACC passes here, and goes first: one LUT for each bit chooses
-   between their data, an entry as it came, and a widened one.
-4. TAB takes a result in each step: of a beat that stays until the last, or padding.
+3. What COMPUTE or another engine writes to ACC passes here, and goes first: one LUT for each bit
+   chooses between their data, an entry as it came, and a widened one.
+4. A memory of results takes one in each step: of a beat that stays until the last, or padding.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from amaranth.lib import data
 
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import beats, lanes, subtract_selected
-from vdla.hw.load.memories import to_acc
+from vdla.hw.load.memories import stepped, to_acc
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
-from vdla.isa.options.tables import RESULT_BYTES, results_per_word
 from vdla.isa.ring import ring_of
-
-DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Written:
     beat: Value  # the beat that is due
     beats_left: Value  # of the entry, that one among them
     consume: Value  # that beat is taken
-    step: Value  # that beat is taken, or a result of TAB written
+    step: Value  # that beat is taken, or a result written
     whole: Value  # the entry is complete
 
 
@@ -49,8 +46,8 @@ class MemoryPorts:
 
     direct: Mapping[str, Port]  # by the memories' names
     acc: Port
-    computed: Sequence[Port]  # what computes: COMPUTE's writes, and VECTOR's, in other cycles
-    tab: Port | None  # if there is TAB
+    computed: Sequence[Port]  # writes of the engines that compute, in different cycles
+    stepped: Mapping[str, Port]  # by the memories' names
 
 
 class MemoryWrites:
@@ -66,8 +63,8 @@ class MemoryWrites:
             else:
                 self._write_beats(name, port)
         self._write_acc(taken)
-        if ports.tab is not None:
-            self._write_tab(ports.tab)
+        for name, port in ports.stepped.items():
+            self._write_results(stepped(config)[name], port)
 
     def _hold(self, shared: Set[str]) -> Value:
         """The last beats of an entry that is written whole, the latest on top."""
@@ -107,16 +104,16 @@ class MemoryWrites:
         """A beat of padding."""
         return self.written.tile.pad_value.replicate(self.config.port_bytes)
 
-    def _write_tab(self, port: Port) -> None:
+    def _write_results(self, memory: Mem, port: Port) -> None:
         """One result of a word. The first comes first, then the last and those before it: the
         count that falls gives their numbers as it is."""
-        written, bits = self.written, 8 * RESULT_BYTES
-        number = written.beats_left[: (results_per_word(self.config) - 1).bit_length()]
+        written, bits = self.written, len(port.data)
+        number = written.beats_left[: (memory.results(self.config) - 1).bit_length()]
         padding = Signal(signed(bits))
         results = Array(written.beat[i * bits : (i + 1) * bits] for i in range(1 << len(number)))
         self.m.d.comb += [
             padding.eq(written.tile.pad_value),
-            port.enable.eq(written.step & (written.tile.memory == Mem.TAB)),
+            port.enable.eq(written.step & (written.tile.memory == memory)),
             port.address.eq(Cat(number, written.entry)),
             port.data.eq(Mux(written.is_data, results[number], padding)),
         ]

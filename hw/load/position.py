@@ -11,12 +11,10 @@ from __future__ import annotations
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from vdla.hw.load.memories import steps_of_entry, times_factor
+from vdla.hw.load.memories import stepped, steps_of_entry, takes_results, times_factor
 from vdla.hw.load.tiles import Tiles
 from vdla.hw.loops import Countdown, Loop
 from vdla.isa.config import Config
-from vdla.isa.instructions import Mem
-from vdla.isa.options.tables import tables
 
 
 class Axis(Countdown):
@@ -60,8 +58,8 @@ class Position:
         self.last = Cat(level.end for level in (self.x, self.y, self.planes)).all()
         m.d.comb += self.is_data.eq(self.x.is_data & self.y.is_data)
         self.in_steps: Value = self.is_data
-        if tables(config):
-            self.in_steps = self.is_data | (tile.memory == Mem.TAB)
+        if stepped(config):
+            self.in_steps = self.is_data | takes_results(config, tile.memory)
 
     def go_on(self, whole: Value, step: Value, unused: Value) -> None:
         """To the next entry if this one is ``whole``, to its next step if one is made.

@@ -4,8 +4,8 @@
    entry is complete with its last beat.
 2. ACC has one write port, and what COMPUTE writes goes first. Only what completes an entry needs
    the port, so only that waits.
-3. TAB takes one result a cycle, of padding too, unless COMPUTE reads it: so a beat stays in the
-   buffer until its last one.
+3. A memory of results takes one a cycle, of padding too, unless it is read in that cycle: so a beat
+   stays in the buffer until its last one.
 4. INP has one write port. Where others write INP too, only what completes an entry needs it. LOAD
    goes before them, and says early in the cycle that it writes.
 5. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
@@ -13,12 +13,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
 
 from vdla.hw.interfaces import Cause, Port, pushes
-from vdla.hw.load.memories import to_acc
+from vdla.hw.load.memories import stepped, takes_beats, to_acc
 from vdla.hw.load.memory_ports import MemoryPorts, MemoryWrites, Written
 from vdla.hw.load.position import Position
 from vdla.hw.load.tiles import Tiles
@@ -38,7 +39,7 @@ class WriterPorts:
     beat_waits: Value  # whether there is one
     consume: Signal  # the beat is taken out of the buffer
     acc_taken: Value  # COMPUTE writes ACC in this cycle
-    tab_taken: Value | None  # COMPUTE reads TAB in this cycle, if there is one
+    read: Mapping[str, Value]  # memories of results, each whether it is read in this cycle
     writes_inp: Signal | None  # INP is written in this cycle, where others may write it too
     memories: MemoryPorts
 
@@ -52,13 +53,13 @@ class Writer:
         self.taken, self.whole = (Signal(name=n) for n in ("taken", "whole"))
         tile, is_data = tiles.tile, position.is_data
         taken, waits = to_acc(tile.memory) & ports.acc_taken, position.beats.end | ~is_data
-        if ports.tab_taken is not None:
-            to_tab = tile.memory == Mem.TAB
-            taken, waits = taken | (to_tab & ports.tab_taken), waits | to_tab
+        for name, is_read in ports.read.items():
+            to_memory = tile.memory == stepped(config)[name]
+            taken, waits = taken | (to_memory & is_read), waits | to_memory
         m.d.comb += self.taken.eq(taken)
         self.works, unused = tiles.writing & ~tile.empty, ~tiles.writing | tile.empty
         self.blocked = self.taken & waits
-        step = self._write() if ports.tab_taken is None else self._write_in_steps()
+        step = self._write_in_steps() if ports.read else self._write()
         position.go_on(self.whole, step, unused)
         self._report()
         beat, left = ports.beat, position.beats.left
@@ -81,10 +82,10 @@ class Writer:
         return ports.consume
 
     def _write_in_steps(self) -> Value:
-        """With TAB: takes a beat, writes a result, or completes an entry; returns whether it makes
-        a step of one."""
+        """With memories of results: takes a beat, writes a result, or completes an entry; returns
+        whether it makes a step of one."""
         ports, position, ends = self.ports, self.position, self.position.beats.end
-        is_last = ends | (self.tiles.tile.memory != Mem.TAB)  # of a beat
+        is_last = ends | takes_beats(self.config, self.tiles.tile.memory)  # of a beat
         step = Signal(name="step")
         self.m.d.comb += [
             step.eq(self.works & (~position.is_data | ports.beat_waits) & ~self.blocked),

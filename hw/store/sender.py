@@ -1,16 +1,17 @@
-"""STORE's burst side: sends the beats in the write buffer as bursts, or writes them into INP.
+"""STORE's burst side: sends the beats in the write buffer as bursts, or to a destination on chip.
 
 1. It works on the oldest instruction whose beats haven't all moved. The first beat of a burst waits
    while ``writes_in_flight`` bursts are unanswered; after ``stop`` it waits for ever.
 2. A beat that has been shown stays, even after ``stop``.
 3. It holds the walk at work in registers, and takes the next one with the last beat.
 4. Whether the place of the next beat is outside DRAM is worked out with it, and kept beside it.
-5. A walk that ``forwards`` goes through INP (``forward.py``), beat by beat. It opens no burst, so
-   the next beat is a burst's first until it has passed.
+5. A walk whose beats go to a destination (``destination.py``) opens no burst, so the next beat is a
+   burst's first until it has passed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
@@ -20,8 +21,8 @@ from vdla.hw.count import Count
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import add_sticky
 from vdla.hw.loops import Countdown
+from vdla.hw.store.destination import DestinationHooks, is_outside_target
 from vdla.hw.store.dram_walk import DramWalk
-from vdla.hw.store.forward import ForwardPorts, is_outside_target, write_inp
 from vdla.hw.store.started import Started
 from vdla.isa.config import Config
 
@@ -29,7 +30,7 @@ from vdla.isa.config import Config
 @dataclass(frozen=True)
 class SenderPorts:
     """Ports that the burst side is connected to. It drives ``write``, but for the data, ``sent``,
-    and what ``forward`` has."""
+    and what the destinations have."""
 
     write: Port  # interfaces.write_request
     beat_waits: Value  # the write buffer has a beat
@@ -37,12 +38,12 @@ class SenderPorts:
     dram_pages: Value  # where DRAM ends
     stop: Value  # no more bursts are to be opened
     beat: Value  # the one in the write buffer
-    forward: ForwardPorts | None  # if a STORE may write INP
+    destinations: Sequence[DestinationHooks]  # other than the bus
 
 
 class Sender:
     """``opened``: a burst's first beat moves; ``fails``: the burst to open lies outside DRAM, or
-    the beat to write beyond INP."""
+    the beat to write beyond its destination."""
 
     def __init__(self, m: Module, config: Config, ports: SenderPorts, started: Started) -> None:
         self.m, self.config, self.ports, self.started = m, config, ports, started
@@ -56,15 +57,16 @@ class Sender:
         self.shown = Signal()
         self.length = burst_beats(config, self.place, self.run.left)
         self.outside = Signal()
-        self.forwards = None if ports.forward is None else Signal(name="forwards")
+        # Destinations, each whether the walk's beats go there.
+        self.chosen = {each: Signal(name=each.flag) for each in ports.destinations}
         self._connect()
 
     def _connect(self) -> None:
         ports, started = self.ports, self.started
         waits = self.active & ~started.sender.empty & ports.beat_waits
         offered = waits & (~self.opens | ~self.unanswered.full)
-        if self.forwards is not None:
-            offered = Mux(self.forwards, waits, offered)
+        for chosen in self.chosen.values():
+            offered = Mux(chosen, waits, offered)
         self.fails: Value = offered & self.opens & self.outside
         self.sent_to_bus = self._offer(offered)
         self.opened: Value = self.sent_to_bus & self.opens
@@ -77,12 +79,12 @@ class Sender:
         self._go_on(begins, moves, next_run)
 
     def _offer(self, offered: Value) -> Value:
-        """Shows a beat to the bus, and the burst's address and length with its first; or writes it
-        into INP. Returns whether the bus takes it."""
+        """Shows a beat to the bus, and the burst's address and length with its first; or offers it
+        to its destination. Returns whether the bus takes it."""
         write, opens, sent = self.ports.write, self.opens, self.ports.sent
         to_bus = offered
-        if self.forwards is not None:
-            to_bus = offered & ~self.forwards
+        for chosen in self.chosen.values():
+            to_bus = to_bus & ~chosen
         self.m.d.comb += [
             write.valid.eq(to_bus & ~(opens & (self.outside | (self.ports.stop & ~self.shown)))),
             write.first.eq(opens),
@@ -91,13 +93,14 @@ class Sender:
             write.beats.eq(self.length),
         ]
         taken = write.valid & write.ready
-        if self.ports.forward is None:
+        if not self.chosen:
             self.m.d.comb += sent.eq(taken)
             return sent
-        to_inp = offered & self.forwards & ~self.outside
-        place, beat = self.place, self.ports.beat
-        written = write_inp(self.m, self.config, self.ports.forward, place, beat, to_inp)
-        self.m.d.comb += sent.eq(taken | written)
+        moves = taken
+        for destination, chosen in self.chosen.items():
+            due = offered & chosen & ~self.outside
+            moves = moves | destination.write(self.m, self.place, self.ports.beat, due)
+        self.m.d.comb += sent.eq(moves)
         return taken
 
     def _pass_on(self, begins: Value, moves: Value, last_run: Value) -> None:
@@ -129,11 +132,12 @@ class Sender:
             m.d.sync += self.now.eq(walk)
         with m.If(begins & moves):
             m.d.sync += self.active.eq(self.started.walk_waits)
-            if self.forwards is not None:  # ``now`` is replaced before the last beat moves
-                m.d.sync += self.forwards.eq(walk.forwards)
+            for destination, chosen in self.chosen.items():
+                # ``now`` is replaced before the last beat moves.
+                m.d.sync += chosen.eq(walk[destination.flag])
         with m.If(moves):
             pages = self.ports.dram_pages
-            outside = is_outside_target(self.config, place, pages, self.forwards)
+            outside = is_outside_target(self.config, place, pages, self.chosen)
             m.d.sync += [
                 self.place.eq(Mux(begins, walk.base, place)),
                 self.outside.eq(Mux(begins, walk.outside, outside)),

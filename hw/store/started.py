@@ -5,12 +5,13 @@
 2. An empty instruction (one of its sizes is 0) has no beats, so it is in the first queue alone.
 3. A walk is taken at the soonest in the cycle after it was queued, which is early enough for the
    first beat.
-4. Whether a walk begins outside DRAM, or beyond INP, is worked out when it is queued.
+4. Whether a walk begins outside DRAM, or beyond its destination (``destination.py``), is worked out
+   when it is queued.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
@@ -20,11 +21,9 @@ from vdla.hw.bursts import offset_bits
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import scaled
-from vdla.hw.store.forward import is_outside_target
+from vdla.hw.store.destination import DestinationHooks, is_outside_target
 from vdla.hw.store.vectors import is_narrow, vector_beats
 from vdla.isa.config import Config
-from vdla.isa.instructions import Mem
-from vdla.isa.options.forwarding import forwards
 
 IN_FLIGHT = 8  # instructions started and not finished
 
@@ -36,6 +35,7 @@ class StartedPorts:
     command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head
     dram_pages: Value  # where DRAM ends
+    destinations: Sequence[DestinationHooks]  # other than DRAM
 
 
 class Queue:
@@ -79,20 +79,20 @@ class Started:
 
 
 def _walk(config: Config, ports: StartedPorts) -> dict[str, Value]:
-    """The way of the head's beats through DRAM, or through INP if it ``forwards``."""
+    """The way of the head's beats through DRAM, or through the memory of a destination."""
     head, beats = ports.head, vector_beats(config)
     dense, narrow = head.x_stride == 1, is_narrow(config, head.memory)
-    to_inp = {"forwards": head.memory == Mem.INP} if forwards(config) else {}
+    chosen = {each: head.memory == each.memory for each in ports.destinations}
     entries = Mux(dense, head.x_size, 1)
     base = head.dram_base[offset_bits(config) :]
     return {
         "base": base,
-        "outside": is_outside_target(config, base, ports.dram_pages, to_inp.get("forwards")),
+        "outside": is_outside_target(config, base, ports.dram_pages, chosen),
         "run": Mux(narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw)),
         "x_runs": Mux(dense, 1, head.x_size),
         "y_runs": head.y_size,
         "z_runs": head.z_size,
         "narrow": narrow,
-        **to_inp,
+        **{each.flag: flag for each, flag in chosen.items()},
         **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
     }

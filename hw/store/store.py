@@ -7,31 +7,32 @@
    cycle 1 on (``held.py``) while its beats pass the pipeline (``pipeline.py``), one a cycle.
 2. The burst side (``sender.py``) follows: it works on the oldest instruction whose beats haven't
    all moved (``started.py``).
-3. An instruction finishes when its last burst has been answered (``answers.py``), one that writes
-   INP (``forward.py``) when its last beat has moved, and no earlier one waits for an answer.
-4. A read beyond ACC, a burst outside DRAM and a beat beyond INP are faults, each with the number of
-   its instruction.
+3. An instruction finishes when its last burst has been answered (``answers.py``), one that writes a
+   memory on chip (``destination.py``) when its last beat has moved, and no earlier one waits for an
+   answer.
+4. A read beyond ACC, a burst outside DRAM and a beat beyond its memory are faults, each with the
+   number of its instruction.
 """
 
 from __future__ import annotations
 
 from amaranth import Module, Signal
 from amaranth.lib import data
-from amaranth.lib.wiring import Component, In, Member, Out
+from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGES_BITS
+from vdla.hw.hooks import hooks_of
 from vdla.hw.interfaces import (
     Fault,
     activity,
     command,
     fault,
     read_port,
-    write_port,
     write_request,
 )
-from vdla.hw.layout import beats, layout
+from vdla.hw.layout import layout
 from vdla.hw.store.answers import AnswerPorts, Answers
-from vdla.hw.store.forward import ForwardPorts
+from vdla.hw.store.destination import DestinationHooks
 from vdla.hw.store.held import Held, Read
 from vdla.hw.store.pipeline import Pipeline
 from vdla.hw.store.reader import Reader, ReaderPorts
@@ -39,12 +40,11 @@ from vdla.hw.store.sender import Sender, SenderPorts
 from vdla.hw.store.started import Started, StartedPorts
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.options.forwarding import forwards
 from vdla.isa.registers import INDEX_BITS
 
 
 class Store(Component):
-    """STORE's reader, its pipeline, its burst side; ``inp_taken``: LOAD writes INP.
+    """STORE's reader, its pipeline, its burst side.
 
     An answer belongs to ``oldest`` if one that has sent everything ``waits``, else to the one that
     sends, whose number ``burst_fault`` has. ``fault`` is the reader's.
@@ -53,6 +53,7 @@ class Store(Component):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.layout = layout(isa.Store, config)
+        self.destinations = hooks_of(DestinationHooks, config)
         super().__init__(
             {
                 "command": In(command(config)),
@@ -65,27 +66,22 @@ class Store(Component):
                 "write": Out(write_request(config)),
                 "dram_pages": In(PAGES_BITS),
                 "stop": In(1),
-                **self._forwarding(),
+                **{name: port for d in self.destinations for name, port in d.ports().items()},
             }
         )
-
-    def _forwarding(self) -> dict[str, Member]:
-        """The ports that STORE has where it may write INP."""
-        config = self.config
-        if not forwards(config):
-            return {}
-        inp = write_port(config.depth("inp"), 8 * config.inp_entry, beats(config, "inp"))
-        return {"inp": Out(inp), "inp_taken": In(1)}
 
     def elaborate(self, platform: object) -> Module:
         """The reader of ACC, the requantizing pipeline, and the side that sends bursts."""
         m = Module()
+        for destination in self.destinations:
+            destination.begin(self)
         head = data.View(self.layout, self.command.word[: isa.Store.bits(self.config)])
         sent = Signal()  # a beat moves
         ports = ReaderPorts(self.command, head, self.acc, self.activity, sent)
         reader = Reader(m, self.config, ports)
         pipeline = self._pipeline(m, reader, sent)
-        self.started = Started(m, self.config, StartedPorts(self.command, head, self.dram_pages))
+        starts = StartedPorts(self.command, head, self.dram_pages, self.destinations)
+        self.started = Started(m, self.config, starts)
         sender = self._sender(m, pipeline, sent)
         m.d.comb += [
             self.fault.valid.eq(reader.fails),
@@ -107,9 +103,8 @@ class Store(Component):
     def _sender(self, m: Module, pipeline: Pipeline, sent: Signal) -> Sender:
         """The burst side, and what waits for answers behind it."""
         waits = pipeline.beat_waits
-        forward = ForwardPorts(self.inp, self.inp_taken) if forwards(self.config) else None
         ports = SenderPorts(
-            self.write, waits, sent, self.dram_pages, self.stop, pipeline.beat, forward
+            self.write, waits, sent, self.dram_pages, self.stop, pipeline.beat, self.destinations
         )
         sender = Sender(m, self.config, ports, self.started)
         finish = AnswerPorts(self.command, sender.opened, self.write.answered)

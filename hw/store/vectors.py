@@ -13,7 +13,7 @@ from amaranth.lib import data
 from vdla.hw.layout import beats
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
-from vdla.isa.options.forwarding import forwards
+from vdla.isa.options import stored_memories
 
 BUFFER_VECTORS = 4  # raw vectors the write buffer holds
 LIMIT_BITS = 8  # of zero, low and high
@@ -36,8 +36,9 @@ class VectorBeats(NamedTuple):
 
 
 def is_narrow(config: Config, memory: Value) -> Value:
-    """Whether a STORE that names the memory requantizes its vectors: for ACC8, and for INP."""
-    return memory != Mem.ACC if forwards(config) else memory == Mem.ACC8
+    """Whether a STORE that names the memory requantizes its vectors: for any memory but ACC."""
+    narrow, *others = (each for each in stored_memories(config) if each is not Mem.ACC)
+    return memory != Mem.ACC if others else memory == narrow
 
 
 def vector_beats(config: Config) -> VectorBeats:

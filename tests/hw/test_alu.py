@@ -7,7 +7,8 @@ from random import Random
 import pytest
 from arithmetic import near, simulate, wrapped
 
-from vdla.hw.alu import DEPTH, LOOKED_UP, WEIGHED, Alu
+from vdla.hw.alu import DEPTH, WEIGHED, Alu
+from vdla.hw.options.tables import LOOKED_UP
 from vdla.isa.config import load_config
 from vdla.isa.instructions import AluOp, operations
 from vdla.isa.numbers import pack_scale, rq

@@ -8,10 +8,10 @@ from planting import plant
 from vdla.analysis import lockstep
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Machines
-from vdla.hw import window
-from vdla.hw.compute import combine, decide, issue
+from vdla.hw.compute import decide
 from vdla.hw.core import memories
 from vdla.hw.load import memory_ports, write
+from vdla.hw.options import window
 from vdla.hw.store import reader, sender
 from vdla.isa.config import load_config
 
@@ -101,30 +101,32 @@ def test_five_thousand_programs(config):
 
 FAULTS = {
     "STORE writes INP though LOAD does": (
-        memories, "Memories", "_share_inp", "store.inp_taken.eq(load.writes_inp)",
-        "store.inp_taken.eq(0)",
+        memories, "Memories", "_share_inp", "other.inp_taken.eq(taken)",
+        "other.inp_taken.eq(0)",
     ),
     "LOAD says that it writes INP while it has no beat": (
-        write, "Writer", "__init__", "& has_data", "& 1",
+        write, "Writer", "__init__", "ports.beat_waits & position.beats.end",
+        "position.beats.end",
     ),
     "a beat goes to its neighbour's column": (
-        memories, "Memories", "_share_inp", "| store.inp.enable)", "| store.inp.enable[::-1])",
+        memories, "Memories", "_share_inp", "enable | other.inp.enable",
+        "enable | other.inp.enable[::-1]",
     ),
     "a beat for INP waits for answers": (
-        sender, "Sender", "_connect", "Mux(self.forwards, waits, offered)", "offered",
+        sender, "Sender", "_connect", "Mux(chosen, waits, offered)", "offered",
     ),
     "a beat beyond INP is looked for in DRAM": (
-        sender, "Sender", "_go_on", "place, pages, self.forwards", "place, pages, None",
+        sender, "Sender", "_go_on", "place, pages, self.chosen", "place, pages, {}",
     ),
     "a vector for INP is taken for a raw one": (
         reader, "Reader", "_connect", "is_narrow(self.config, self.ports.head.memory)",
         "self.ports.head.memory == 3",
     ),
     "an instruction finds the vectors of the one before": (
-        combine, "Combine", "_use_window", " & ~read.last", "",
+        window, "WindowMicroOps", "feed", " & ~read.last", "",
     ),
     "a GEMM without the flag sees the window": (
-        combine, "Combine", "_use_window", "used.eq(read.operation.window)", "used.eq(1)",
+        window, "WindowMicroOps", "feed", "used.eq(read.operation.window)", "used.eq(1)",
     ),
     "both outputs of a pair see one channel": (
         window, "Window", "_place", "at % 2", "0",
@@ -135,20 +137,23 @@ FAULTS = {
 }  # fmt: skip
 FAULTS_OF_ROWS = {
     "the second row's pitch is the next instruction's": (
-        issue, "Issue", "_pass_on", "+ self.pitch", "+ self.now.pitch",
+        window, "SecondRowMicroOps", "take", "m.d.sync += self.pitch.eq(word.pitch)",
+        "kept, self.pitch = self.pitch, word.pitch; m.d.sync += kept.eq(word.pitch)",
     ),
     "a second row beyond INP is read": (
-        decide, "Decide", "_gemm_beyond", "beyond |= self.ports.f1.operation.window & second",
-        "pass",
+        decide, "Decide", "_gemm_beyond", "place.when(self.ports.f1.operation) & outside", "0",
     ),
     "a pitch that nothing reads is beyond INP": (
-        decide, "Decide", "_gemm_beyond", "self.ports.f1.operation.window & second", "second",
+        decide, "Decide", "_gemm_beyond", "place.when(self.ports.f1.operation) & outside",
+        "outside",
     ),
     "the second row is the first": (
-        window, "Window", "_place", "Place(row, at // 2", "Place(0, at // 2",
+        window, "Window", "_place", "WindowLane(row, at // 2",
+        "WindowLane(0, at // 2",
     ),
     "the second row is a step ahead": (
-        window, "Window", "_place", "Place(row, at // 2", "Place(row, max(at // 2 - row, 0)",
+        window, "Window", "_place", "WindowLane(row, at // 2",
+        "WindowLane(row, max(at // 2 - row, 0)",
     ),
     "the second row keeps a vector from the instruction before": (
         window, "Window", "__init__", "self._history(vector, goes_on, name)",

@@ -8,10 +8,9 @@ from planting import plant
 from vdla.analysis import lockstep
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Machines
-from vdla.hw import tables
-from vdla.hw.compute import combine, decide
-from vdla.hw.core import memories
+from vdla.hw.compute import decide
 from vdla.hw.load import position
+from vdla.hw.options import tables
 from vdla.isa.config import load_config
 
 TABLES = load_config("tiny", ["table_bytes=1024"])
@@ -65,23 +64,24 @@ FAULTS = {
         tables, "TablePads", "elaborate", "self.read.index[lane]", "self.read.index[lane ^ 1]",
     ),
     "LOAD writes TAB while it is read": (
-        memories, "Memories", "_connect_tab", "tab_taken.eq(alu.tab.enable)", "tab_taken.eq(0)",
+        tables, "TableMemory", "connect", "tab_taken.eq(alu.tab.enable)", "tab_taken.eq(0)",
     ),
     "a TABLE that starts from y keeps LOAD from TAB": (
-        combine, "Combine", "_look_up", "before.writes & ~before.first &", "before.writes &",
+        tables, "TableMicroOps", "feed", "before.writes & ~before.first &", "before.writes &",
     ),
     "an entry of padding is written at once": (
-        position, "Position", "__init__", "self.is_data | (tile.memory == Mem.TAB)", "self.is_data",
+        position, "Position", "__init__", "self.is_data | takes_results(config, tile.memory)",
+        "self.is_data",
     ),
     "the last table lies beyond TAB": (
-        decide, "Decide", "_alu_beyond", "number >= tables(config)", "number >= tables(config) - 1",
+        tables, "TableMicroOps", "beyond", "number >= tables(self.config)",
+        "number >= tables(self.config) - 1",
     ),
     "a TABLE that starts from y reads its table": (
-        decide, "Decide", "_alu_beyond", "self._looks_up() & ~self.first &", "self._looks_up() &",
+        tables, "TableMicroOps", "beyond", "looks_up & ~first &", "looks_up &",
     ),
     "TABLE takes the immediate": (
-        decide, "Decide", "_decide", "self._or_lacks_x(self._is_one_of((AluOp.WADD,)))",
-        "self._is_one_of((AluOp.WADD,))",
+        decide, "Decide", "_decide", "always = self._or_lacks_x(", "always = (",
     ),
 }  # fmt: skip
 

@@ -67,7 +67,7 @@ FAULTS = {
         compute, "Compute", "_late", " & ~before.chained", "",
     ),
     "LOAD writes ACC though VECTOR does": (
-        memories, "Memories", "_connect_acc", "taken |= self.units.vector.acc_taken", "pass",
+        memories, "Memories", "_connect_acc", "taken |= alu.acc_taken", "pass",
     ),
     "VECTOR's data go to COMPUTE's entry": (
         memory_ports, "MemoryWrites", "_write_acc", "Mux(port.enable, port.address, address)",

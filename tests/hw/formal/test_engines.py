@@ -38,7 +38,7 @@ from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.layout import beats
 from vdla.hw.load import Load
 from vdla.hw.store import IN_FLIGHT, Store
-from vdla.hw.store.forward import is_outside_target
+from vdla.hw.store.destination import is_outside_target
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import memories
 
@@ -197,8 +197,8 @@ def test_store(config, proof, state):
     for is_used, entry in entries["walks"]:
         walk = data.View(store.started.walk.shape(), entry)
         proof.check(walk.run != 0, when=is_used)
-        target = walk.forwards if config.forwarding else None
-        outside = is_outside_target(config, walk.base, pages, target)
+        chosen = {each: walk[each.flag] for each in store.destinations}
+        outside = is_outside_target(config, walk.base, pages, chosen)
         proof.check(walk.outside == outside, when=is_used)
     contexts = [(u, data.View(store.started.sender.shape(), e)) for u, e in entries["context"]]
     active, run_left = state(inner, "sends"), ~state(inner, "run_kept")
@@ -214,11 +214,13 @@ def test_store(config, proof, state):
     run = data.View(store.started.walk.shape(), state(inner, "walk")).run
     last_run = Cat(state(inner, f"runs_{axis}_end") for axis in "xyz").all() & (run_left == 1)
     proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
-    forwards = state(inner, "forwards") if config.forwarding else None
-    to_bus = active if forwards is None else active & ~forwards
+    chosen = {each: state(inner, each.flag) for each in store.destinations}
+    to_bus = active
+    for goes_there in chosen.values():
+        to_bus &= ~goes_there
     proof.check((left == 0) | to_bus)
     proof.check(left <= run_left, when=active)
-    outside = is_outside_target(config, state(inner, "place"), pages, forwards)
+    outside = is_outside_target(config, state(inner, "place"), pages, chosen)
     proof.check(state(inner, "outside") == outside, when=active)
 
     if config.forwarding:

@@ -19,7 +19,7 @@ from planting import plant
 
 from vdla.hw.layout import beats
 from vdla.hw.load import Load, memory_ports, write
-from vdla.hw.load.memory_ports import DIRECT
+from vdla.hw.load.memories import direct
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Mem, memories
 
@@ -37,7 +37,7 @@ class Taken:
 
     def __init__(self, proof, load, consume, beat):
         config = load.config
-        longest = max(beats(config, name) for name in (*DIRECT, "acc"))
+        longest = max(beats(config, name) for name in (*direct(config), "acc"))
         bits = 8 * config.port_bytes
         self.before = Signal(range(longest + 1), name="taken_before")
         history = Signal((longest - 1) * bits, reset_less=True, name="history")
@@ -61,7 +61,7 @@ def build(proof, state, config):
     taken = Taken(proof, load, consume, beat)
     works, size = load.writer.works, Signal(8)
     proof.m.d.comb += size.eq(beats(config, "acc8"))
-    for name in (*DIRECT, "acc"):
+    for name in (*direct(config), "acc"):
         with proof.m.If(tile.memory == Mem.named(name.upper())):
             proof.m.d.comb += size.eq(beats(config, name))
     left = position.beats.left
@@ -76,7 +76,7 @@ def build(proof, state, config):
         kept = held[-n * bits :][:bits] == taken.history[-n * bits :][:bits]
         proof.check(kept, when=works & holds & (taken.before >= n))
     written = {}
-    for name in DIRECT:
+    for name in direct(config):
         port, here = getattr(load, name), works & (tile.memory == Mem.named(name.upper()))
         whole = name == "inp" and config.forwarding
         check = check_entries if whole else check_beats

@@ -23,9 +23,9 @@ import pytest
 from amaranth import Cat, Const, Mux, Signal
 from planting import plant
 
-from vdla.hw import reciprocals
 from vdla.hw.compute.micro_op import COMBINE
-from vdla.hw.reciprocals import (
+from vdla.hw.options import reciprocal_units
+from vdla.hw.options.reciprocal_units import (
     FIRST,
     HALF,
     MINUS_QUARTER,
@@ -249,6 +249,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_found(proof, state, name, monkeypatch, tmp_path):
-    plant((reciprocals, *FAULTS[name]), monkeypatch, tmp_path)
+    plant((reciprocal_units, *FAULTS[name]), monkeypatch, tmp_path)
     Run(proof, state, 1).check()
     proof.refute(depth=14)

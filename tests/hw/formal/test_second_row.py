@@ -15,8 +15,9 @@ from amaranth import Cat
 from amaranth.lib import data
 from planting import plant
 
-from vdla.hw.compute import Compute, issue
+from vdla.hw.compute import Compute
 from vdla.hw.layout import layout
+from vdla.hw.options import window
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Gemm
 from vdla.isa.registers import INDEX_BITS
@@ -70,8 +71,11 @@ def test_a_micro_op_reads_with_its_own_pitch(proof, state, settings):
     proof.prove(depth=3, reach=14)
 
 
-def test_the_pitch_in_the_nest_may_be_the_next_instruction_s(proof, state, monkeypatch, tmp_path):
-    fault = (issue, "Issue", "_pass_on", "+ self.pitch", "+ self.now.pitch")
+def test_the_pitch_at_the_queue_s_head_may_be_the_next_one_s(proof, state, monkeypatch, tmp_path):
+    fault = (
+        window, "SecondRowMicroOps", "take", "m.d.sync += self.pitch.eq(word.pitch)",
+        "kept, self.pitch = self.pitch, word.pitch; m.d.sync += kept.eq(word.pitch)",
+    )  # fmt: skip
     plant(fault, monkeypatch, tmp_path)
     build(proof, state, CONFIG)
     proof.refute(depth=18)

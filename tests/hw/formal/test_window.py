@@ -1,4 +1,4 @@
-"""What outputs see of GEMM's window (hw/window.py), in one row and in two.
+"""What outputs see of GEMM's window (hw/options/window.py), in one row and in two.
 
 1. Of each row the window holds the vectors of the last ``window_taps`` - 1 cycles, as far back as
    micro-ops went on without a break; what lies before a break is zero.
@@ -17,9 +17,9 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data
 from planting import plant
 
-from vdla.hw import window
 from vdla.hw.layout import lanes
-from vdla.hw.window import Window
+from vdla.hw.options import window
+from vdla.hw.options.window import Window
 from vdla.isa.config import load_config
 
 SIZES = ["block_in=8", "wgt_bytes=512", "inp_bytes=512"]

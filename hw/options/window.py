@@ -8,21 +8,84 @@
    Pairs that see the same lanes, since there are more outputs than lanes, share a register.
 4. With ``window_rows`` = 2 there is a second vector, with a history of its own. Of these the next
    2 × ``window_taps`` lanes see what the first ones see of the first row.
+5. The second vector is read at a second port of INP, src + pitch. The pitch is added on the way to
+   F1, and kept like ``operation`` until then: in front of a hold, the nest has the next instruction
+   already.
+6. The window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
+   ALU may have any bit in the flag's place: nothing of it is kept beyond its last micro-op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
+from amaranth.lib.wiring import In
 
+from vdla.hw.compute.seams import MicroOpHooks, Place
+from vdla.hw.gemm import Gemm, GemmHooks
+from vdla.hw.layout import lanes
+from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.options.window import window_taps
+from vdla.isa.options.window import OPTIONS, has_second_row, window_taps
+
+TAPS, ROWS = OPTIONS
 
 
-class Place(NamedTuple):
+class WindowMicroOps(MicroOpHooks):
+    """The flag ``window`` in the stages of GEMM's engine."""
+
+    option, instruction = TAPS, isa.Gemm
+    kept = ("window",)
+
+    def feed(self, m: Module, unit: Gemm, stages: Sequence[data.View]) -> None:
+        """Which vectors the window keeps: known, and kept, a cycle before their data come."""
+        read = stages[0]
+        used, goes_on = Signal(name="window"), Signal(name="window_goes_on")
+        m.d.sync += [
+            used.eq(read.operation.window),
+            goes_on.eq(read.writes & read.operation.window & ~read.last),
+        ]
+        m.d.comb += [unit.window.eq(used), unit.window_goes_on.eq(goes_on)]
+
+
+class SecondRowMicroOps(MicroOpHooks):
+    """The second row's place in the stages of GEMM's engine: ``second`` is src + pitch."""
+
+    option, instruction = ROWS, isa.Gemm
+    places: Mapping[str, Place] = {"second": Place("inp", "src", lambda op: op.window)}
+
+    def take(self, m: Module, word: data.View) -> None:
+        """Keeps the pitch of the instruction that begins."""
+        self.pitch = Signal.like(word.pitch, name="pitch", reset_less=True)
+        m.d.sync += self.pitch.eq(word.pitch)
+
+    def pass_on(self, m: Module, f1: data.View, sums: Mapping[str, Value]) -> None:
+        """Adds the pitch to the place of the first row."""
+        m.d.sync += f1.second.eq(sums["src"] + self.pitch)
+
+
+class WindowGemm(GemmHooks):
+    """``window`` and ``window_goes_on`` come with the vector, and so does ``second``, the vector of
+    the second row, if there is one."""
+
+    option = TAPS
+
+    def ports(self) -> dict[str, object]:
+        """The flags of a micro-op, and the second vector."""
+        rows = {"second": In(lanes(8, self.config.block_in))}
+        flags = {"window": In(1), "window_goes_on": In(1)}
+        return flags | (rows if has_second_row(self.config) else {})
+
+    def seen(self, m: Module, gemm: Gemm) -> Window:
+        """The window, on the vectors that come."""
+        vectors = (gemm.inp, gemm.second) if has_second_row(self.config) else (gemm.inp,)
+        return Window(m, self.config, vectors, gemm.window, gemm.window_goes_on)
+
+
+class WindowLane(NamedTuple):
     """A lane of a vector in the window."""
 
     row: int
@@ -54,7 +117,7 @@ class Window:
             self._history(vector, goes_on, name)
             for vector, name in zip(vectors, names, strict=True)
         ]
-        self.registers: dict[tuple[int, Place], Signal] = {}  # by lane, and what is seen there
+        self.registers: dict[tuple[int, WindowLane], Signal] = {}  # by lane, and what is seen there
 
     def _history(self, vector: data.View, goes_on: Value, name: str) -> list[data.View]:
         """A row's vectors, the latest first."""
@@ -70,7 +133,7 @@ class Window:
     def sees(self, output: int, lane: int) -> Value:
         """Value that an output sees in an input lane."""
         own, place = self.own[lane], self._place(output, lane)
-        if place == Place(0, 0, lane):
+        if place == WindowLane(0, 0, lane):
             return own
         return Mux(self.used, self.rows[place.row][place.age][place.lane], own)
 
@@ -85,9 +148,9 @@ class Window:
             self.m.d.sync += register.eq(self.sees(output, lane))
         return self.registers[key]
 
-    def _place(self, output: int, lane: int) -> Place:
+    def _place(self, output: int, lane: int) -> WindowLane:
         """Place that an output sees in a lane where the window is used."""
         row, at = divmod(lane, self.lanes)
         if row >= len(self.rows):
-            return Place(0, 0, lane)
-        return Place(row, at // 2, (output // 2 * 2 + at % 2) % self.config.block_in)
+            return WindowLane(0, 0, lane)
+        return WindowLane(row, at // 2, (output // 2 * 2 + at % 2) % self.config.block_in)

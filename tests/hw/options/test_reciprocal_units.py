@@ -8,8 +8,8 @@ import pytest
 from arithmetic import simulate
 from planting import plant
 
-from vdla.hw import reciprocals
-from vdla.hw.reciprocals import Reciprocals
+from vdla.hw.options import reciprocal_units
+from vdla.hw.options.reciprocal_units import Reciprocals
 from vdla.isa.config import load_config
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, reciprocal, rsqrt
 from vdla.sim.timing.constants import RECIPROCAL_CYCLES, RSQRT_CYCLES
@@ -107,7 +107,7 @@ def test_corners(is_root):
 def test_the_last_digit_of_a_root_is_compared_exactly(monkeypatch, tmp_path):
     """No random program finds it: one root in 2**24 is that close."""
     fault = "range(1, MANTISSA_BITS)", "range(1, MANTISSA_BITS - 1)"
-    plant((reciprocals, "Unit", "_divide", *fault), monkeypatch, tmp_path)
+    plant((reciprocal_units, "Unit", "_divide", *fault), monkeypatch, tmp_path)
     with pytest.raises(AssertionError):
         check(LANES, [(tuple(CLOSE[:LANES]), 1)])
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from amaranth.sim import Simulator
 
-from vdla.hw.tables import TablePads
+from vdla.hw.options.tables import TablePads
 from vdla.isa.config import load_config
 from vdla.isa.options.tables import TABLE_RESULTS, tables
 

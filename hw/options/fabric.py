@@ -11,6 +11,7 @@
    chain has 10 or 11 bits; products on their own would have as many, and their sum 17 more.
 4. Four chains follow each other in a cycle, and take about as long as four DSPs.
 5. Nothing here is a multiplication, so that no tool makes a DSP of it.
+6. The last ``fabric_lanes`` outputs of GEMM are made so.
 """
 
 from __future__ import annotations
@@ -20,13 +21,42 @@ from typing import NamedTuple
 
 from amaranth import Cat, Const, Module, Mux, Value
 
+from vdla.hw.gemm import Gemm, GemmHooks, TermsOf
 from vdla.hw.layout import add_selected
 from vdla.hw.requantize import delayed
+from vdla.isa.config import Config
+from vdla.isa.options.fabric import OPTIONS, fabric_lanes
 
 LANES = 2  # of a vector, whose products one ``sum_of_products`` adds
 DIGITS = 4  # of a weight
 DIGIT_BITS = 2
 MULTIPLE_BITS = 10  # of a digit times an int8
+
+
+class FabricGemm(GemmHooks):
+    """GEMM's last outputs, without DSPs."""
+
+    option, columns = OPTIONS[0], LANES
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.rows = fabric_lanes(config)
+
+    def terms_of(self, gemm: Gemm) -> TermsOf:
+        """Sums that two lanes add to an output; outputs share the lanes' late registers."""
+        late: dict[str, Value] = {}  # lanes a cycle after their registers, by these' names
+        lanes = self.config.block_in
+
+        def terms(m: Module, row: int, column: int) -> tuple[Value, ...]:
+            factors = []
+            for c in range(column, min(column + LANES, lanes)):
+                lane, name = gemm.lane(row, c)
+                if name not in late:
+                    late[name] = delayed(m, lane, 1, name).as_signed()
+                factors.append(Factors(gemm.wgt[row * lanes + c], lane, late[name]))
+            return (sum_of_products(m, factors, f"{row}_{column}"),)
+
+        return terms
 
 
 class Factors(NamedTuple):
