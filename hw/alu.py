@@ -29,7 +29,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.hooks import Hooks, hooks_of
+from vdla.hw.hooks import PortHooks, hooks_of, ports_of
 from vdla.hw.layout import is_operation, is_other_operation, lanes, operation_shape
 from vdla.hw.requantize import (
     FACTOR_BITS,
@@ -65,7 +65,7 @@ class Factor(enum.Enum, shape=2):
     POWER = 2
 
 
-class AluHooks(Hooks):
+class AluHooks(PortHooks):
     """Seams of ALU, for the operations of an option.
 
     ``late_…`` of an ``alu`` belongs to the micro-op that comes to combine in the next cycle: what
@@ -74,10 +74,6 @@ class AluHooks(Hooks):
     """
 
     unlimited: tuple[AluOp, ...] = ()
-
-    def ports(self) -> dict[str, object]:
-        """Ports that ALU has with the option."""
-        return {}
 
     def waiting(self, m: Module, alu: Alu) -> Value | None:
         """y, WEIGHED cycles after it came, if the option keeps it longer than a cycle."""
@@ -136,8 +132,7 @@ class Alu(Component):
         self.scales = tuple(op for op in operations(config) if op.imm == "scale")
         self.unlimited = tuple(op for hook in self.hooks for op in hook.unlimited)
         self.wide = bool(self.unlimited)
-        added = {name: port for hook in self.hooks for name, port in hook.ports().items()}
-        super().__init__(_ports(config, gemm=gemm) | added)
+        super().__init__(_ports(config, gemm=gemm) | ports_of(self.hooks))
 
     def elaborate(self, platform: object) -> Module:
         """Logic of all lanes; then per lane the multipliers, weighted products and the result."""

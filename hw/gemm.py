@@ -30,7 +30,7 @@ from typing import NamedTuple, Protocol
 from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.hooks import Hooks, hooks_of
+from vdla.hw.hooks import PortHooks, hooks_of, ports_of
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import add, delayed
 from vdla.isa.config import Config
@@ -61,15 +61,11 @@ class Seen(Protocol):
         """Register of what ``sees`` gave a cycle before."""
 
 
-class GemmHooks(Hooks):
+class GemmHooks(PortHooks):
     """Seams of GEMM: an option shows outputs other lanes, or multiplies for the last outputs."""
 
     rows = 0  # outputs whose sums the option's ``terms`` make
     columns = 1  # input lanes that it takes at a time
-
-    def ports(self) -> dict[str, object]:
-        """Ports that GEMM has with the option."""
-        return {}
 
     def seen(self, m: Module, gemm: Gemm) -> Seen | None:
         """Lanes that outputs see instead of those of ``gemm.inp``, if an option shows others."""
@@ -98,7 +94,7 @@ class Gemm(Component):
                 "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(config.block_out),
-                **{name: port for hook in self.hooks for name, port in hook.ports().items()},
+                **ports_of(self.hooks),
             }
         )
 

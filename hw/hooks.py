@@ -10,9 +10,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import ClassVar, TypeVar
+
+from amaranth.lib.wiring import Member
 
 from vdla.isa.config import Config
 from vdla.isa.options.option import Option
@@ -29,6 +32,19 @@ class Hooks:
         self.config = config
 
 
+class PortHooks(Hooks):
+    """Hooks of an option in one unit, which has ports for the option."""
+
+    def ports(self) -> dict[str, Member]:
+        """Ports that the unit has with the option."""
+        return {}
+
+
+def ports_of(hooks: Iterable[PortHooks]) -> dict[str, Member]:
+    """All ports that a unit has by its hooks."""
+    return {name: port for hook in hooks for name, port in hook.ports().items()}
+
+
 def hooks_of(seams: type[H], config: Config) -> tuple[H, ...]:
     """The hooks that a config's options have at the seams of a unit, made for that unit."""
     return tuple(cls(config) for cls in _declared(seams) if cls.option.is_on(config))
@@ -38,8 +54,8 @@ def hooks_of(seams: type[H], config: Config) -> tuple[H, ...]:
 def _declared(seams: type[H]) -> tuple[type[H], ...]:
     """The classes of hooks in the options' files, which import the units: they are loaded late."""
     files = import_module("vdla.hw.options").option_files()
-    found = [each for file in files for each in vars(file).values() if _is_hooks(each, seams)]
-    return tuple(sorted(dict.fromkeys(found), key=lambda each: each.option.rank))
+    classes = [each for file in files for each in vars(file).values() if _is_hooks(each, seams)]
+    return tuple(sorted(dict.fromkeys(classes), key=lambda each: each.option.rank))
 
 
 def _is_hooks(each: object, seams: type[H]) -> bool:

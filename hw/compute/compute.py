@@ -33,7 +33,7 @@ from vdla.hw.compute.issue import Issue, IssuePorts
 from vdla.hw.compute.look import look_ahead, make_claims
 from vdla.hw.compute.micro_op import COMBINE, LATE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts, Reads, show_addresses
-from vdla.hw.compute.seams import Place
+from vdla.hw.hooks import ports_of
 from vdla.hw.interfaces import (
     Cause,
     Fault,
@@ -52,11 +52,6 @@ from vdla.isa.ring import Engine
 Stages = Sequence[data.View]
 
 
-def _port_of(name: str, place: Place) -> str:
-    """Name of the port at which a further place is read."""
-    return f"{place.memory}_{name}"
-
-
 class Compute(Component):
     """The engine, its loop nest and its pipeline."""
 
@@ -68,9 +63,9 @@ class Compute(Component):
             "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
             "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
         }
-        for name, place in kinds.places.items():
+        for place in kinds.places.values():
             bits = 8 * config.entry(place.memory)
-            of_gemm[_port_of(name, place)] = Out(read_port(config.depth(place.memory), bits))
+            of_gemm[place.port] = Out(read_port(config.depth(place.memory), bits))
         of_alu = {"acc_y": Out(read_port(*acc))}
         super().__init__(
             {
@@ -84,7 +79,7 @@ class Compute(Component):
                 "acc_write": Out(write_port(*acc)),
                 "acc_taken": Out(1),
                 **({"acc_y_taken": In(1)} if kinds.alu else {}),
-                **{name: port for hook in kinds.hooks for name, port in hook.ports().items()},
+                **ports_of(kinds.hooks),
                 **({"claims": Out(claims())} if kinds.looks else {}),
                 **({"gemm": In(claims())} if kinds.alu and not kinds.gemm else {}),
             }
@@ -114,9 +109,9 @@ class Compute(Component):
 
     def readers(self, memory: str) -> list[Port]:
         """The engine's ports that read a memory, as ``uop`` or ``inp``."""
-        places = (_port_of(name, place) for name, place in self.micro_ops.places.items()
-                  if place.memory == memory)  # fmt: skip
-        return [getattr(self, name) for name in (memory, *places) if hasattr(self, name)]
+        places = self.micro_ops.places.values()
+        names = (memory, *(place.port for place in places if place.memory == memory))
+        return [getattr(self, name) for name in names if hasattr(self, name)]
 
     def _late(
         self,
@@ -152,7 +147,7 @@ class Compute(Component):
             acc_y=self.acc_y if kinds.alu else None,
             inp=self.inp if kinds.gemm else None,
             wgt=self.wgt if kinds.gemm else None,
-            places={n: (p, getattr(self, _port_of(n, p))) for n, p in kinds.places.items()},
+            places={n: (p, getattr(self, p.port)) for n, p in kinds.places.items()},
         )
 
     def _write(self, m: Module, stages: Stages, latest: Value) -> None:

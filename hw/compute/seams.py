@@ -18,7 +18,7 @@ from amaranth import Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component
 
-from vdla.hw.hooks import Hooks
+from vdla.hw.hooks import PortHooks
 from vdla.isa.instructions import Instruction
 
 
@@ -32,11 +32,12 @@ class Place:
     """
 
     memory: str  # that it lies in
+    port: str  # of the engine
     beside: str
     when: Callable[[data.View], Value]  # whether micro-ops of an instruction read it
 
 
-class MicroOpHooks(Hooks):
+class MicroOpHooks(PortHooks):
     """Hooks of an option in the engine that executes ``instruction``.
 
     ``kept``: fields of the instruction that its micro-ops take along, beside those that all configs
@@ -48,10 +49,6 @@ class MicroOpHooks(Hooks):
     kept: tuple[str, ...] = ()
     places: Mapping[str, Place] = {}
     marks: tuple[str, ...] = ()
-
-    def ports(self) -> dict[str, object]:
-        """Ports that the engine has with the option, beside those of its ``places``."""
-        return {}
 
     def begin(self, m: Module, unit: Component) -> None:
         """Makes submodules; ``unit`` is the engine, which has the ports, and its ``micro_ops``."""

@@ -9,4 +9,4 @@ from types import ModuleType
 
 def option_files() -> list[ModuleType]:
     """The files of this folder: each is found by being here."""
-    return [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    return [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from amaranth import Module, Mux, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from vdla.hw.interfaces import write_port
 from vdla.hw.layout import beats
@@ -23,7 +23,7 @@ class IntoInp(DestinationHooks):
 
     option, memory, flag = OPTIONS[0], Mem.INP, "forwards"
 
-    def ports(self) -> dict[str, object]:
+    def ports(self) -> dict[str, Member]:
         """INP's write port, and who else writes it."""
         config = self.config
         inp = write_port(config.depth("inp"), 8 * config.inp_entry, beats(config, "inp"))

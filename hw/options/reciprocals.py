@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Member, Out
 
 from vdla.hw.alu import LIMIT_BITS, WEIGHED, Alu, AluHooks
 from vdla.hw.compute.micro_op import COMBINE
@@ -90,7 +90,7 @@ class ReciprocalAlu(AluHooks):
     option = OPTION
     unlimited = (SCALE,)
 
-    def ports(self) -> dict[str, object]:
+    def ports(self) -> dict[str, Member]:
         """The y that the units have, and whether they need it longer."""
         return {"kept_y": Out(lanes(32, self.config.block_out)), "keeps_y": In(1)}
 

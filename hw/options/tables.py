@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import Component, In, Out, Signature, connect
+from amaranth.lib.wiring import Component, In, Member, Out, Signature, connect
 
 from vdla.hw.alu import WEIGHED, Alu, AluHooks
 from vdla.hw.compute.seams import MicroOpHooks
@@ -80,7 +80,7 @@ class TableMicroOps(MicroOpHooks):
 
     option, instruction = OPTION, isa.Alu
 
-    def ports(self) -> dict[str, object]:
+    def ports(self) -> dict[str, Member]:
         """The read port of TAB."""
         return {"tab": Out(table_read_port(self.config))}
 
@@ -114,7 +114,7 @@ class TableAlu(AluHooks):
 
     option = OPTION
 
-    def ports(self) -> dict[str, object]:
+    def ports(self) -> dict[str, Member]:
         """Indices and results of all lanes."""
         indices = lanes(INDEX_BITS, self.config.block_out, is_signed=False)
         results = lanes(8 * RESULT_BYTES, self.config.block_out)

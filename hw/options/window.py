@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Member
 
 from vdla.hw.compute.seams import MicroOpHooks, Place
 from vdla.hw.gemm import Gemm, GemmHooks
@@ -51,11 +51,14 @@ class WindowMicroOps(MicroOpHooks):
         m.d.comb += [unit.window.eq(used), unit.window_goes_on.eq(goes_on)]
 
 
+SECOND = Place("inp", "inp_second", "src", lambda operation: operation.window)
+
+
 class SecondRowMicroOps(MicroOpHooks):
     """The second row's place in the stages of GEMM's engine: ``second`` is src + pitch."""
 
     option, instruction = ROWS, isa.Gemm
-    places: Mapping[str, Place] = {"second": Place("inp", "src", lambda op: op.window)}
+    places: Mapping[str, Place] = {"second": SECOND}
 
     def take(self, m: Module, word: data.View) -> None:
         """Keeps the pitch of the instruction that begins."""
@@ -73,7 +76,7 @@ class WindowGemm(GemmHooks):
 
     option = TAPS
 
-    def ports(self) -> dict[str, object]:
+    def ports(self) -> dict[str, Member]:
         """The flags of a micro-op, and the second vector."""
         rows = {"second": In(lanes(8, self.config.block_in))}
         flags = {"window": In(1), "window_goes_on": In(1)}

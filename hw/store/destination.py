@@ -15,21 +15,17 @@ from amaranth import Module, Mux, Value
 from amaranth.lib.wiring import Component
 
 from vdla.hw.bursts import is_outside
-from vdla.hw.hooks import Hooks
+from vdla.hw.hooks import PortHooks
 from vdla.isa.config import Config
 from vdla.isa.scratchpads import Mem
 
 
-class DestinationHooks(Hooks):
+class DestinationHooks(PortHooks):
     """Seam of STORE: an option takes the beats of STOREs that name ``memory``; ``flag`` is the name
     of a walk's flag."""
 
     memory: ClassVar[Mem]
     flag: ClassVar[str]
-
-    def ports(self) -> dict[str, object]:
-        """Ports that STORE has with the option."""
-        return {}
 
     def begin(self, unit: Component) -> None:
         """Notes STORE, which has the ports."""

@@ -21,7 +21,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGES_BITS
-from vdla.hw.hooks import hooks_of
+from vdla.hw.hooks import hooks_of, ports_of
 from vdla.hw.interfaces import (
     Fault,
     activity,
@@ -66,7 +66,7 @@ class Store(Component):
                 "write": Out(write_request(config)),
                 "dram_pages": In(PAGES_BITS),
                 "stop": In(1),
-                **{name: port for d in self.destinations for name, port in d.ports().items()},
+                **ports_of(self.destinations),
             }
         )
 
