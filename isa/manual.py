@@ -60,14 +60,15 @@ def manual(config: Config) -> str:
 def _operations() -> str:
     """A row per operation of any config's ALU."""
     rows = [
-        "| `alu_op` | result | low bits, signed | y | option |",
-        "| --- | --- | --- | --- | --- |",
+        "| `alu_op` | result | x | y | low bits, signed | option |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     options = {op: option.title for option in OPTIONS for op in option.operations}
     for op in AluOp:
         bits = ", ".join(f"{name}: {n}" for name, n in op.bits.items())
         source = "`acc[src]`" if op.y_from_acc else "`acc[src]` or `imm`"
-        rows.append(f"| {op.name} | {op.words} | {bits} | {source} | {options.get(op, '')} |")
+        row = op.name, op.words, op.x.value, source, bits, options.get(op, "")
+        rows.append(f"| {' | '.join(row)} |")
     return "\n".join(rows)
 
 

@@ -56,8 +56,8 @@ class Probes:
     """An option's part of the instruction set's hash.
 
     ``configs`` have the option: the name of a probe in ``isa/identity.py``, and what is different.
-    ``semantics`` is a digest, as ``SEMANTICS`` there is one, of the instructions that the option
-    adds or changes.
+    ``semantics`` is a digest, as ``SEMANTICS`` in ``isa/operations.py`` is one, of the instructions
+    that the option adds or changes.
     """
 
     configs: tuple[tuple[str, Mapping[str, Any]], ...]

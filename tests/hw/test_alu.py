@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 from arithmetic import near, simulate, wrapped
+from plain_operations import result
 
 from vdla.hw.alu import DEPTH, WEIGHED, Alu
 from vdla.hw.options.tables import LOOKED_UP
 from vdla.isa.config import load_config
 from vdla.isa.instructions import AluOp, operations
-from vdla.isa.numbers import pack_scale, rq
+from vdla.isa.numbers import pack_scale
+from vdla.isa.operations import X
 from vdla.isa.options.tables import tables
 
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
-SERIAL = (AluOp.RECIPROCAL, AluOp.RSQRT)
 OPERATIONS = {  # of configs with an option, or without
     option: operations(load_config("tiny", [option]))
     for option in ("table_bytes=0", "table_bytes=512", "reciprocal_units=1")
@@ -30,7 +30,7 @@ def micro_op(random, op):
     y, imm = near(random, 32), near(random, 32)
     if op == AluOp.RQ:
         y, imm = pack_scale(random.random()), pack_scale(random.random())
-    elif op == AluOp.SCALE:
+    elif op is not None and op.imm == "scale":
         y, imm = (random.getrandbits(24) | random.randrange(64) << 24 for _ in range(2))
     return {
         "gemm": op is None,
@@ -50,11 +50,11 @@ def micro_op(random, op):
 
 def reads_late(u):
     """Whether the operation uses the accumulator that late."""
-    return u["gemm"] or not (u["first"] or u["op"] in (*EARLY, AluOp.TABLE, *SERIAL))
+    return u["gemm"] or not (u["first"] or u["op"].x is not X.LATE)
 
 
 def inverts(u):
-    return u["op"] in SERIAL and not (u["gemm"] or u["first"])
+    return u["op"].serial and not (u["gemm"] or u["first"])
 
 
 def looks_up(u):
@@ -64,26 +64,18 @@ def looks_up(u):
 def expected(u):
     """What the manual says."""
     x, y = u["x"], u["y"]
-    if u["use_imm"] and u["op"] not in (AluOp.WADD, AluOp.TABLE, *SERIAL):
+    if u["use_imm"] and not u["op"].y_from_acc:
         y = u["imm"]
     if u["gemm"]:
         return wrapped(x + u["sums"] + u["carry"], 32)
     if u["first"]:
         return y
-    amount = wrapped(y, 6)
-    wide = wrapped(x, 18) * u["weight"] + wrapped(y, 18) * wrapped(u["imm"], 24)
-    return {
-        AluOp.ADD: lambda: wrapped(x + y, 32),
-        AluOp.MIN: lambda: min(x, y),
-        AluOp.MAX: lambda: max(x, y),
-        AluOp.SHR: lambda: wrapped(x >> amount if amount >= 0 else x << -amount, 32),
-        AluOp.MUL: lambda: wrapped(x * wrapped(y, 25), 32),
-        AluOp.WADD: lambda: wrapped(wide, 32),
-        AluOp.RQ: lambda: min(max(rq(x, y) + u["zero"], u["low"]), u["high"]),
-        AluOp.TABLE: lambda: RESULTS[y % 256],
-        AluOp.SCALE: lambda: rq(x, y),
-        **dict.fromkeys(SERIAL, lambda: u["word"]),
-    }[u["op"]]()
+    if looks_up(u):
+        return RESULTS[y % 256]
+    if inverts(u):
+        return u["word"]
+    fields = (u[name] for name in ("imm", "weight", "zero", "low", "high"))
+    return wrapped(result(u["op"], x, y, *fields), 32)
 
 
 def stream(micro_ops, option="table_bytes=512"):

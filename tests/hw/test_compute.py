@@ -34,6 +34,7 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import pack_scale
+from vdla.isa.operations import X
 from vdla.isa.options.tables import tables
 from vdla.isa.registers import Cause, Fault
 from vdla.isa.ring import Engine, ring_of
@@ -64,7 +65,7 @@ VECTOR = {
     for name, config in CONFIGS.items() if name != "tiny"
 }  # fmt: skip
 BUFFERS = ("uop", "inp", "wgt", "acc")  # and TAB behind them, where there is one
-EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ, AluOp.SCALE)
+EARLY = [op for op in AluOp if op.x is X.EARLY]
 PATIENCE = 12  # cycles after the last finish: nothing may follow
 
 
@@ -272,7 +273,7 @@ class Draw:
             use_imm=random.randrange(2),
             init=random.choice((0, 0, 1)),
             imm=pack_scale(random.random())
-            if op in (AluOp.RQ, AluOp.SCALE)
+            if op.imm == "scale"
             else wide >> 8 << 8 | number
             if op == AluOp.TABLE
             else random.choice((3, wide)),

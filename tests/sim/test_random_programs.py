@@ -11,10 +11,11 @@ from random import Random
 
 import numpy as np
 import pytest
+from plain_operations import result, signed
 
 from vdla.isa.config import config_names, load_config
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem, Store, Uop
-from vdla.isa.numbers import reciprocal, rq, rsqrt
+from vdla.isa.numbers import rq
 from vdla.isa.options.tables import results_per_word
 from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.checker import check
@@ -365,8 +366,7 @@ class Plain:
     def alu(self, alu):
         for at, uop in self.nest(alu):
             dst = at["dst"] + uop.dst
-            from_acc = (AluOp.WADD, AluOp.TABLE, AluOp.RECIPROCAL, AluOp.RSQRT)
-            immediate = alu.use_imm and alu.alu_op not in from_acc
+            immediate = alu.use_imm and not AluOp(alu.alu_op).y_from_acc
             ys = [alu.imm] * self.config.block_out
             if not immediate:
                 ys = self.acc[at["src"] + uop.src].tolist()
@@ -378,33 +378,7 @@ class Plain:
             self.acc[dst] = [signed(lane, 32) for lane in lanes]
 
     def operate(self, alu, x, y):
-        match AluOp(alu.alu_op):
-            case AluOp.ADD:
-                return x + y
-            case AluOp.MIN:
-                return min(x, y)
-            case AluOp.MAX:
-                return max(x, y)
-            case AluOp.SHR:
-                amount = signed(y, 6)
-                return x >> amount if amount >= 0 else x << -amount
-            case AluOp.MUL:
-                return x * signed(y, 25)
-            case AluOp.WADD:
-                return signed(x, 18) * alu.weight + signed(y, 18) * signed(alu.imm, 24)
-            case AluOp.RQ:
-                return min(max(rq(x, y & 0xFFFFFFFF) + alu.zero, alu.low), alu.high)
-            case AluOp.TABLE:
-                results = self.tab.reshape(-1, 256)[alu.imm % 256]
-                return int(results[y % 256])
-            case AluOp.SCALE:
-                return rq(x, y & 0xFFFFFFFF)
-            case AluOp.RECIPROCAL:
-                return reciprocal(y)
-            case AluOp.RSQRT:
-                return rsqrt(y)
-
-
-def signed(value, bits):
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
+        op = AluOp(alu.alu_op)
+        if op == AluOp.TABLE:
+            return int(self.tab.reshape(-1, 256)[alu.imm % 256][y % 256])
+        return result(op, x, y, alu.imm, alu.weight, alu.zero, alu.low, alu.high)

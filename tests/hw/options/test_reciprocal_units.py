@@ -12,11 +12,11 @@ from vdla.hw.options import reciprocal_units
 from vdla.hw.options.reciprocal_units import Reciprocals
 from vdla.isa.config import load_config
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, reciprocal, rsqrt
-from vdla.sim.timing.constants import RECIPROCAL_CYCLES, RSQRT_CYCLES
+from vdla.sim.options.reciprocals import CYCLES as CYCLES_OF
 
 LANES = 4
 DEFINITIONS = (reciprocal, rsqrt)
-CYCLES = (RECIPROCAL_CYCLES, RSQRT_CYCLES)
+CYCLES = tuple(CYCLES_OF.values())
 # What a shift or the first and the last digits could get wrong: powers of two, what lies beside
 # them, squares and what lies beside these, and numbers of ones. CLOSE's roots have a last digit of
 # 0 by one unit: 2**k · y = u² - 1, where u is the root with a last digit of 1.
