@@ -26,6 +26,7 @@ from vdla.compiler.targets.accelerator.codegen.tokens import place_tokens
 from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Timing, estimates
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish, Load, Mem
+from vdla.isa.options import OPTIONS
 from vdla.sim.checker import check
 from vdla.sim.checker.progress import prove_progress
 from vdla.sim.compiled import LOOPS, Loop, native, shipped
@@ -43,7 +44,8 @@ CONFIGS = ("tiny", "paper-ring", "ulx3s")  # one without options, with a vector 
 def use_loops() -> None:
     """Has machine code of every loop ready, for all kinds of arguments that it gets."""
     configs = [load_config(name) for name in CONFIGS]
-    configs.append(load_config("ulx3s", ["vector_engine=1"]))
+    engines = (option.parameter for option in OPTIONS if option.engine)
+    configs += [load_config("ulx3s", [f"{each.name}={each.high}"]) for each in engines]
     for config in configs:
         warm_up(config)
     none, tiny = np.zeros(0, np.int64), configs[0]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.targets.accelerator.description.engines import alu_beside_gemm
 from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Timing, estimates
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
-from vdla.isa.options.vector import has_vector_engine
 from vdla.support.errors import UserError
 
 Places = NDArray[np.int64]
@@ -87,7 +87,7 @@ class TileCost:
         What ``shared`` threads compute is ALU's work throughout, so one engine does all of it.
         """
         work = self.steps * self.parts * self.gemm
-        beside = has_vector_engine(config) and not self.shared
+        beside = alu_beside_gemm(config) and not self.shared
         return self.tiles * (np.maximum(work, self.alu) if beside else work + self.alu)
 
     @property
@@ -115,7 +115,7 @@ def estimate(work: TileCost, config: Config) -> NDArray[np.float64]:
 def timing(config: Config) -> Timing:
     """Times of a machine that the recurrence needs, in cycles."""
     latency = float(config.memory.first_beat)
-    return Timing(latency, float(STARTUP), float(TURN), bool(has_vector_engine(config)))
+    return Timing(latency, float(STARTUP), float(TURN), alu_beside_gemm(config))
 
 
 def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int | None:
@@ -170,7 +170,7 @@ def beside_gemm(alu: Size, chain: Size, config: Config) -> Size:
     same one (docs/timing.md, section 5.11); VECTOR has the others. Without a vector engine ALU has
     its cycles for itself.
     """
-    if not has_vector_engine(config):
+    if not alu_beside_gemm(config):
         return alu
     taken = np.where(LATE_READ % chain == chain - 1, 1, 2)
     return alu * chain / np.maximum(chain - taken, 0.25)
@@ -182,7 +182,7 @@ def loaded_beside(moved: Size, chain: Size, config: Config) -> Size:
     A chain's write goes before LOAD's, and VECTOR's do, while LOAD keeps what is behind it waiting.
     Without a vector engine ALU, which needs the entries, doesn't work beside GEMM.
     """
-    return moved * chain / np.maximum(chain - 1, 0.5) if has_vector_engine(config) else moved
+    return moved * chain / np.maximum(chain - 1, 0.5) if alu_beside_gemm(config) else moved
 
 
 def fetch(n: Size, config: Config) -> Size:

@@ -28,6 +28,7 @@ from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.codegen.nest import MAX_UOPS
 from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, Intrinsics, intrinsics
+from vdla.compiler.targets.accelerator.description.engines import alu_beside_gemm
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
@@ -48,7 +49,6 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.options.vector import has_vector_engine
 from vdla.support.numbers import ceil_div, divisors
 
 
@@ -213,7 +213,7 @@ class Model:
         weights = s.batch * self.outputs * acrosses * s.inputs * c.wgt_entry
         store = vectors * c.out_entry / c.port_bytes
         bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
-        compute = max(gemm, alu) if has_vector_engine(c) else gemm + alu
+        compute = max(gemm, alu) if alu_beside_gemm(c) else gemm + alu
         latency = c.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + bus + tiles * latency

@@ -17,6 +17,7 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.pool import MOST_MULTIPLE
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
+from vdla.compiler.targets.accelerator.description.engines import alu_beside_gemm
 from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
@@ -38,7 +39,6 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
-from vdla.isa.options.vector import has_vector_engine
 from vdla.support.numbers import ceil_div, divisors
 
 QPool = ops.QMaxPool | ops.QAvgPool
@@ -329,9 +329,7 @@ def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Co
     yo, yi = s[e.out].split(y, factor=tile.rows)
     xo, xi = s[e.out].split(x, factor=tile.cols)
     outer = {"c": co, "y": yo, "x": xo}
-    if has_vector_engine(
-        config
-    ):  # the convolution beside which it runs has rows ready, top to bottom
+    if alu_beside_gemm(config):  # the convolution beside it has rows ready, top to bottom
         outer = {"y": yo, "x": xo, "c": co}
     s[e.out].reorder(n, *outer.values(), ci, sub, yi, xi, lanes)
     outer[tile.axis], thread = s[e.out].split(outer[tile.axis], factor=tile.vthreads)
