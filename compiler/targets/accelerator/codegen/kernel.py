@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +40,7 @@ from vdla.compiler.tir.visitor import stores, walk
 from vdla.isa.config import Config
 from vdla.isa.instructions import Store as Output
 from vdla.isa.registers import most_instructions
+from vdla.isa.ring import Ring, ring_of
 
 __all__ = ["Access", "Kernel", "Op", "generate"]
 
@@ -120,6 +122,11 @@ class _Generator:
         self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
         self.sites: dict[tuple[int, int], Site] = {}  # per leaf and loops unrolled
 
+    @cached_property
+    def ring(self) -> Ring:
+        """The config's engines, where a loop's steps are cut by them."""
+        return ring_of(self.config)
+
     def walk(self, stmt: Stmt, env: Env) -> Iterator[Op | Mark]:
         """The instructions of a statement, with the outer loops at the values in ``env``; between
         them, where steps of pipelined loops and their parts begin and end."""
@@ -146,7 +153,7 @@ class _Generator:
     def _walk_step(self, loop: For, env: Env) -> Iterator[Op | Mark]:
         """One step of a pipelined loop, cut into its parts."""
         if cuts_by_engine(loop):
-            return by_engine(self.walk(loop.body, env), self.config)
+            return by_engine(self.walk(loop.body, env), self.ring)
         return self._walk_parts(loop.body, env)
 
     def _walk_parts(self, stmt: Stmt, env: Env) -> Iterator[Op | Mark]:

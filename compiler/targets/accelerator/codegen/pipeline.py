@@ -27,9 +27,8 @@ from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.order import conflict
 from vdla.compiler.tir.ir import For
-from vdla.isa.config import Config
 from vdla.isa.instructions import Load, Store
-from vdla.isa.ring import Engine, ring_of
+from vdla.isa.ring import Engine, Ring
 
 PIPELINE = "pipeline"  # a note on a loop
 BY_ENGINE = "by engine"  # its value where parts also end where another engine goes on
@@ -55,9 +54,9 @@ def cuts_by_engine(loop: For) -> bool:
     return dict(loop.annotations).get(PIPELINE) == BY_ENGINE
 
 
-def by_engine(stream: Iterable[Op | Mark], config: Config) -> Iterator[Op | Mark]:
+def by_engine(stream: Iterable[Op | Mark], ring: Ring) -> Iterator[Op | Mark]:
     """The instructions of one step, cut wherever another engine goes on."""
-    ring, loads = ring_of(config), list[Op | Mark]()
+    loads: list[Op | Mark] = []
     last: Engine | None = None
     for each in stream:
         if not isinstance(each, Op) or isinstance(each.instruction, Load):

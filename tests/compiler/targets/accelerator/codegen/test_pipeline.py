@@ -11,6 +11,7 @@ from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.codegen.pipeline import Mark, by_engine, pipelined
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm, Load, Store
+from vdla.isa.ring import ring_of
 
 
 def op(name, kind=Gemm, writes=None, reads=None):
@@ -104,5 +105,5 @@ def test_parts_end_where_another_engine_goes_on(options, parts):
     """ALU is an engine by itself where the config has one; LOADs go with what comes behind."""
     kinds = {"l": Load, "m": Load, "g": Gemm, "a": Alu, "s": Store}
     ops = [op(name, kinds[name]) for name in parts.replace("| ", "").split()]
-    cut = by_engine(ops, load_config("tiny", options))
+    cut = by_engine(ops, ring_of(load_config("tiny", options)))
     assert " ".join("|" if each is Mark.CUT else each.name for each in cut) == parts
