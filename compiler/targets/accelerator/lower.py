@@ -1,6 +1,6 @@
 """From a schedule to instructions, as a list of named passes.
 
-    expression → schedule → loops → (window rows) → virtual threads → in place → instructions
+    expression → schedule → loops → (those of options) → virtual threads → in place → instructions
 
 ``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
 derived, addresses filled in, and the stream proved to end in the config's queues.
@@ -27,12 +27,13 @@ from vdla.compiler.targets.accelerator.codegen.order import reorder
 from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens
 from vdla.compiler.targets.accelerator.codegen.touches import Touches
 from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner, check_uops
+from vdla.compiler.targets.accelerator.description.engines import alu_beside_gemm
 from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
 from vdla.compiler.targets.accelerator.description.memory import SCRATCHPADS
+from vdla.compiler.targets.accelerator.passes.added import added_passes
 from vdla.compiler.targets.accelerator.passes.fused import split_fused
 from vdla.compiler.targets.accelerator.passes.inplace import unify_inplace
 from vdla.compiler.targets.accelerator.passes.vthread import inject_virtual_threads
-from vdla.compiler.targets.accelerator.passes.window_rows import widen_rows
 from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
@@ -41,8 +42,6 @@ from vdla.compiler.tir.spec import FLAT, LoopSpec
 from vdla.compiler.tir.verify import verify
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
-from vdla.isa.options.vector import has_vector_engine
-from vdla.isa.options.window import window_taps
 from vdla.isa.ring import Engine
 from vdla.sim.checker.progress import prove_progress
 
@@ -50,7 +49,6 @@ Dump = Callable[[str, str], None]
 
 THREADED = FLAT.after("virtual_threads", loops=frozenset(("vthread",)))
 LoopPass = tuple[LoopSpec, Callable[[PrimFunc], PrimFunc]]
-WINDOW_PASSES: tuple[LoopPass, ...] = ((FLAT.after("window_rows"), widen_rows),)
 PASSES: tuple[LoopPass, ...] = (
     (THREADED, inject_virtual_threads),
     (THREADED.after("in_place"), unify_inplace),
@@ -100,7 +98,8 @@ def to_loops(func: PrimFunc, config: Config, dump: Dump | None = None) -> PrimFu
     check_intrinsics(func, config)
     _dump(dump, "loops", lambda: show(func))
     check_threads(func, config)
-    for spec, run in (*(WINDOW_PASSES if window_taps(config) else ()), *PASSES):
+    added = ((FLAT.after(each.name), each.run) for each in added_passes(config))
+    for spec, run in (*added, *PASSES):
         func = verify(run(func), spec=spec)
         _dump(dump, spec.name, lambda: show(func))
     return func
@@ -183,7 +182,7 @@ class Linker:
         """First entry in ACC where a kernel has room beside the one before it; 0: it runs behind
         that one.
         """
-        if not has_vector_engine(self.config) or not self.parts or has_gemm(ops):
+        if not alu_beside_gemm(self.config) or not self.parts or has_gemm(ops):
             return 0
         before = self.parts[-1]
         entries = acc_entries(before.ops)

@@ -29,7 +29,6 @@ from vdla.compiler.targets.accelerator.operators.template import (
     AnyTemplate,
     Operator,
     Tile,
-    no_reciprocals,
     operator_of,
     template_of,
     unlike_blocks,
@@ -38,19 +37,19 @@ from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
-from vdla.compiler.targets.accelerator.rewrites.fuse_attention import fuse_attention
+from vdla.compiler.targets.accelerator.rewrites.fuse_attention import attends, fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
     Costs,
     fuse_separable,
     fuses,
 )
-from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables
+from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables, looks_up
 from vdla.compiler.targets.accelerator.rewrites.heads import pad_heads
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
-from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces
+from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces, joins
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
@@ -63,9 +62,6 @@ from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileR
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.target import Layout, Report, Target
 from vdla.isa.config import Config
-from vdla.isa.options.forwarding import forwards
-from vdla.isa.options.reciprocals import reciprocal_units
-from vdla.isa.options.tables import tables
 
 RUNS: Kinds = frozenset((QRunsOfImage, QImageOfRuns))
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
@@ -108,7 +104,7 @@ class Accelerator(Target):
     def prepares(self) -> Sequence[Pass[Rewrite]]:
         """Attention's operators in one spelling, normalizations and softmax in pieces as one, where
         it has integers for them."""
-        if self.strict or no_reciprocals(self.config):
+        if self.strict or not joins(self.config):
             return ()
         return (
             Pass("spell_affine", spell_affine),
@@ -176,13 +172,13 @@ class Accelerator(Target):
         result: list[Pass[Layout]] = [Pass("fix_biases", fix_biases)]
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
-        if reciprocal_units(self.config) and forwards(self.config):
+        if attends(self.config):
 
             def attended(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
                 return fuse_attention(graph, placements, self.config)
 
             result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
-        if tables(self.config):
+        if looks_up(self.config):
             kinds = frozenset((ops.QConv2dTable, ops.QConv2dAddTable))
             result.append(Pass("fuse_tables", fuse_tables, adds=kinds))
         return result

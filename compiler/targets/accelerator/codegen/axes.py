@@ -17,11 +17,11 @@ from vdla.compiler.targets.accelerator.description.lowering import Emit, lowerin
 from vdla.compiler.targets.accelerator.description.memory import (
     BUFFER_OF_SCOPE,
     vector_elements,
+    words_per_entry,
 )
 from vdla.compiler.tir.ir import Buffer, Var
 from vdla.isa.config import Config
 from vdla.isa.instructions import PAD_BITS, Load, Mem
-from vdla.isa.options.tables import TABLE_RESULTS, results_per_word
 
 Bases = Mapping[Buffer, int]
 
@@ -104,8 +104,8 @@ class Iteration:
         return np.dtype(self.leaf.operands[operand].buffer.dtype).itemsize
 
     def entry_words(self, memory: Mem) -> int:
-        """Entries of the instruction in one of the memory's: a LOAD moves tables by port words."""
-        return TABLE_RESULTS // results_per_word(self.config) if memory == Mem.TAB else 1
+        """Entries of the instruction in one of the memory's scope."""
+        return words_per_entry(memory, self.config)
 
     def fields(self, emit: Emit) -> dict[str, int]:
         """The instruction's fields that are fixed, and those that parameters give."""

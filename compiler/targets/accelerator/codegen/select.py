@@ -342,9 +342,9 @@ def _fill_window(
 
 def _alu(f: Iteration, emit: Emit) -> list[Selected]:
     dst, x, y = emit.roles["dst"], emit.roles.get("x", ""), emit.roles.get("y", "")
-    fixed, table = f.fields(emit), emit.roles.get("table", "")
-    if table:
-        return [_table(f, _alu_op(f, dst, y, fixed), table)]
+    fixed, named = f.fields(emit), emit.roles.get("imm", "")
+    if named:
+        return [_naming(f, _alu_op(f, dst, y, fixed), named)]
     if not x or f.same_place(x, dst):
         return [_alu_op(f, dst, y, fixed)]
     if y and y != x and f.same_place(y, dst):
@@ -365,15 +365,15 @@ def _alu_op(f: Iteration, dst: str, y: str, fixed: Mapping[str, int]) -> Selecte
     return _selected(alu, nest.bases, accesses, f.leaf.name, **uops)
 
 
-def _table(f: Iteration, selected: Selected, table: str) -> Selected:
-    """An ALU instruction that looks up in one table, whose number is the immediate."""
-    if any(axis.steps[table] for axis in f.axes):
+def _naming(f: Iteration, selected: Selected, operand: str) -> Selected:
+    """An ALU instruction that reads one entry of a memory, whose number is the immediate."""
+    if any(axis.steps[operand] for axis in f.axes):
         raise Unroll
     op = selected.op
-    instruction = op.instruction.replace(imm=f.start[table])
-    op = op._replace(instruction=instruction, accesses=(*op.accesses, f.access(table, ())))
-    bases = {**selected.bases, "imm": (table, 1)}
-    return Selected(op, bases, (*selected.places, (table, 1)))
+    instruction = op.instruction.replace(imm=f.start[operand])
+    op = op._replace(instruction=instruction, accesses=(*op.accesses, f.access(operand, ())))
+    bases = {**selected.bases, "imm": (operand, 1)}
+    return Selected(op, bases, (*selected.places, (operand, 1)))
 
 
 def _selected(

@@ -5,7 +5,8 @@ connects the two: each role that an instruction's operands play (what is written
 scales …) has the name of the behaviour's operand that plays it.
 
     LOAD    dst, src                 STORE   acc, out, scale
-    GEMM    acc, inp, wgt, bias      ALU     dst, x, y, table   (x is what lies at dst)
+    GEMM    acc, inp, wgt, bias      ALU     dst, x, y, imm   (x is what lies at dst; imm: an
+                                             operand whose one entry the immediate names)
             second   (a window's second row: ``pitch`` entries behind inp)
 """
 

@@ -30,7 +30,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
 )
 from vdla.compiler.schedule import Schedule, create_schedule
-from vdla.compiler.targets.accelerator.description import ACC, TAB, Intrinsics, intrinsics
+from vdla.compiler.targets.accelerator.description import ACC, Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import TileCost, parts, shares
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -40,11 +40,12 @@ from vdla.compiler.targets.accelerator.operators.template import (
     elements,
     one_scale,
 )
+from vdla.compiler.targets.accelerator.options.tables import TAB, no_two_tables
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.options.tables import TABLE_RESULTS, tables
+from vdla.isa.options.tables import TABLE_RESULTS
 from vdla.support.numbers import ceil_div
 
 TABLES = {"values": (VALUES, VALUES_RANGE), "slopes": (SLOPES, SLOPES_RANGE)}
@@ -158,9 +159,7 @@ class Cells(Template[Cellwise, VectorTile]):
         cls, node: Cellwise, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may have no tables."""
-        if tables(config) < len(TABLES):
-            return f"config {config.name} has no two tables for functions"
-        return None
+        return no_two_tables(config)
 
     @classmethod
     def placed(cls, node: Cellwise) -> str:

@@ -40,11 +40,11 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Tile,
     elements,
 )
+from vdla.compiler.targets.accelerator.options.tables import no_tables
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.options.tables import tables
 from vdla.support.numbers import ceil_div, divisors
 
 
@@ -101,8 +101,8 @@ class Gates(Template[QGates, GatesTile]):
         """Reason for the host: no tables, which the next node needs, or weights of a sum that WGT
         doesn't hold all at once.
         """
-        if not tables(config):
-            return f"config {config.name} has no tables for functions (table_bytes = 0)"
+        if lack := no_tables(config):
+            return lack
         gates = cls.of(node, graph, config)
         if gates.inputs > min(MAX_UOPS, config.uop_depth, config.depth("wgt")):
             return f"{gates.inputs * config.block_in} features, whose weights WGT doesn't hold"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
-from vdla.compiler.targets.accelerator.description import ACC, TAB, intrinsics
+from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
     parts,
@@ -27,6 +27,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     one_scale,
     with_article,
 )
+from vdla.compiler.targets.accelerator.options.tables import TAB
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin

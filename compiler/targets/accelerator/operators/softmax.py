@@ -15,7 +15,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.schedule import Schedule, create_schedule
-from vdla.compiler.targets.accelerator.description import TAB, intrinsics
+from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TileCost,
@@ -31,13 +31,14 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Template,
     Tile,
     elements,
-    no_reciprocals,
 )
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
+from vdla.compiler.targets.accelerator.options.tables import TAB, no_tables
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.options.tables import TABLE_RESULTS, tables
+from vdla.isa.options.tables import TABLE_RESULTS
 from vdla.support.numbers import ceil_div
 
 STEPS = 4  # operations of the ALU for each vector
@@ -93,8 +94,8 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         cls, node: QSoftmax, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may lack tables or reciprocals, or room for a row."""
-        if not tables(config):
-            return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
+        if lack := no_tables(config, "exponentials"):
+            return lack
         pixels, room = graph.tensors[node.data].shape[-1], config.depth("acc") - 1
         vectors = config.channel_block // config.block_out
         if (pixels + SMALL) * vectors > room:

@@ -20,8 +20,9 @@ from vdla.compiler.targets.accelerator.operators.template import (
     elements,
 )
 from vdla.compiler.targets.accelerator.operators.unary import Unary
+from vdla.compiler.targets.accelerator.options.tables import no_tables
 from vdla.isa.config import Config
-from vdla.isa.options.tables import TABLE_RESULTS, tables
+from vdla.isa.options.tables import TABLE_RESULTS
 
 
 def results(table: str, graph: Graph) -> Array:
@@ -42,9 +43,7 @@ class Table(Unary[ops.QTable]):
         cls, node: ops.QTable, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may have no tables."""
-        if not tables(config):
-            return f"config {config.name} has no tables for functions (table_bytes = 0)"
-        return super().refusal(node, graph, config, min_fill)
+        return no_tables(config) or super().refusal(node, graph, config, min_fill)
 
     @classmethod
     def of(cls, node: ops.QTable, graph: Graph, config: Config) -> Table:

@@ -33,7 +33,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
-from vdla.isa.options.reciprocals import reciprocal_units
 from vdla.support.numbers import ceil_div
 
 Array = NDArray[np.generic]
@@ -323,13 +322,6 @@ def unlike_blocks(config: Config) -> str | None:
         return None
     blocks = f"{config.block_in} and {config.block_out}"
     return f"pixels are no tiles of weights where blocks differ, {blocks}"
-
-
-def no_reciprocals(config: Config) -> str | None:
-    """Reason for which a config has no reciprocals of lanes; None where it has."""
-    if reciprocal_units(config):
-        return None
-    return f"config {config.name} has no reciprocals (reciprocal_units = 0)"
 
 
 def one_scale(scale: float, config: Config) -> Array:

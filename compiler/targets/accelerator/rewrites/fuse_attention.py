@@ -20,9 +20,16 @@ from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.targets.accelerator.operators.attention import Attention
+from vdla.compiler.targets.accelerator.options.forwarding import no_forwarding
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 
 CHAIN = (QMatMul, QTransposeImage, QSoftmax, QMatMul)  # from the result back to the scores
+
+
+def attends(config: Config) -> bool:
+    """Whether a config has what the joined operator needs beside tables."""
+    return not (no_reciprocals(config) or no_forwarding(config))
 
 
 def fuse_attention(

@@ -13,6 +13,13 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE
+from vdla.compiler.targets.accelerator.options.tables import no_tables
+from vdla.isa.config import Config
+
+
+def looks_up(config: Config) -> bool:
+    """Whether a config has tables to look results up in."""
+    return no_tables(config) is None
 
 
 def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:

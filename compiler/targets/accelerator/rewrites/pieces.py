@@ -15,6 +15,7 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.compiler.targets.accelerator.rewrites.matcher import (
     Deviation,
     Shares,
@@ -22,8 +23,14 @@ from vdla.compiler.targets.accelerator.rewrites.matcher import (
     shares_of,
 )
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+from vdla.isa.config import Config
 
 Whole = Deviation | Shares
+
+
+def joins(config: Config) -> bool:
+    """Whether a config has integers for normalizations and softmax."""
+    return no_reciprocals(config) is None
 
 
 def join_pieces(graph: Graph) -> Graph:

@@ -24,13 +24,13 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Binding,
     Template,
     elements,
-    no_reciprocals,
     one_scale,
     unlike_blocks,
 )
+from vdla.compiler.targets.accelerator.options.forwarding import no_forwarding
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
+from vdla.compiler.targets.accelerator.options.tables import no_tables
 from vdla.isa.config import Config
-from vdla.isa.options.forwarding import forwards
-from vdla.isa.options.tables import tables
 
 __all__ = ["Attention"]
 
@@ -53,12 +53,9 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
         cls, node: QAttention, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """A config may lack what its parts need, the way to INP, or room for a block of queries."""
-        if lack := unlike_blocks(config) or no_reciprocals(config):
+        lacks = unlike_blocks(config), no_reciprocals(config), no_tables(config, "exponentials")
+        if lack := next(filter(None, (*lacks, no_forwarding(config))), None):
             return lack
-        if not tables(config):
-            return f"config {config.name} has no tables for exponentials (table_bytes = 0)"
-        if not forwards(config):
-            return f"config {config.name} has no STORE to INP (forwarding = 0)"
         template = cls.of(node, graph, config)
         if not any(template.tiles(config, 1)):
             return f"the buffers don't hold {template.wanted}"

@@ -18,7 +18,6 @@ from vdla.compiler.targets.accelerator.codegen.pipeline import BY_ENGINE, PIPELI
 from vdla.compiler.targets.accelerator.description import (
     ACC,
     INP,
-    TAB,
     WGT,
     Intrinsics,
     intrinsics,
@@ -26,6 +25,7 @@ from vdla.compiler.targets.accelerator.description import (
 from vdla.compiler.targets.accelerator.operators.attention.expression import AttentionTensors
 from vdla.compiler.targets.accelerator.operators.attention.sizes import AttentionTile
 from vdla.compiler.targets.accelerator.operators.stages import place
+from vdla.compiler.targets.accelerator.options.tables import TAB
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.isa.config import Config

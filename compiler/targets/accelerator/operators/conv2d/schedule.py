@@ -18,7 +18,6 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import (
     ACC,
     INP,
-    TAB,
     WGT,
     Intrinsics,
     intrinsics,
@@ -30,6 +29,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
     kept_copies,
 )
 from vdla.compiler.targets.accelerator.operators.stages import Steps, place
+from vdla.compiler.targets.accelerator.options.tables import TAB
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.isa.config import Config

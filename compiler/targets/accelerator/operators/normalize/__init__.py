@@ -46,10 +46,10 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Binding,
     Template,
     elements,
-    no_reciprocals,
     one_scale,
     unlike_blocks,
 )
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div, divisors
 

@@ -30,6 +30,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     SeparableTile,
     portion_copies,
 )
+from vdla.compiler.targets.accelerator.options.window import gemm_window
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.isa.config import Config
@@ -237,7 +238,7 @@ def _tensorize_filter(s: Schedule, sums: Sums, shape: SeparableSizes, ins: Intri
         return
     ky, p, q, t, b = stage.reduce_axis
     stage.reorder(n, ky, p, q, c, y, x, l, t, b)
-    stage.tensorize(l, ins.windows[shape.window_rows, shape.taps])
+    stage.tensorize(l, gemm_window(shape.window_rows, shape.taps, ins.config))
 
 
 def _tensorize_addition(s: Schedule, addition: Addition, ins: Intrinsics) -> None:

@@ -19,12 +19,12 @@ from vdla.compiler.targets.accelerator.description import (
     ACC,
     BUFFER_OF_SCOPE,
     INP,
-    TAB,
     WGT,
     entries,
     intrinsics,
 )
 from vdla.compiler.targets.accelerator.lower import Linker
+from vdla.compiler.targets.accelerator.options.tables import TAB
 from vdla.compiler.targets.accelerator.standalone import standalone
 from vdla.compiler.tir.interp import run
 from vdla.compiler.tir.ir import (
