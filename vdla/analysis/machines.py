@@ -164,9 +164,9 @@ def _scratchpads(state: State) -> dict[str, Bytes]:
         "acc": state.acc,
         "uop": state.uop_raw,
     }
-    arrays |= {
-        name: state.options[name] for name in scratchpads(state.config) if name not in arrays
-    }
+    for name in scratchpads(state.config):
+        if name not in arrays:  # an option's memory, or one of several that hold the same
+            arrays[name] = state.options[name.partition(".")[0]]
     return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
 
 
