@@ -19,7 +19,6 @@ from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
     Alu,
-    AluOp,
     Finish,
     Gemm,
     Init,
@@ -32,13 +31,11 @@ from vdla.isa.instructions import (
     instruction_set,
     memories,
 )
-from vdla.isa.options.forwarding import forwards
-from vdla.isa.options.tables import TABLE_BITS, tables
-from vdla.isa.options.window import window_rows
 from vdla.isa.program import Program
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine, Ring, TokenQueue, ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES, random_program
+from vdla.support.seams import Seam
 
 DIRECTED = 4
 FAULTY_SHARE = 0.1  # share of the other programs that get a mistake
@@ -81,6 +78,10 @@ def recipes(config: Config) -> Mapping[str, Recipe]:
         name = f"tokens {queue.giver.name} → {queue.taker.name}"
         result[name] = Recipe(partial(_tokens, queue))
     return result
+
+
+# Instructions of options that go beyond a memory, by what is wrong with them.
+OUTSIDE: Seam[Callable[[Config], Mapping[str, Instruction]]] = Seam()
 
 
 def faults(config: Config) -> Mapping[str, Recipe]:
@@ -131,18 +132,8 @@ def faults(config: Config) -> Mapping[str, Recipe]:
             for memory in memories(config)
         },
     }  # fmt: skip
-    if 0 < tables(config) < 1 << TABLE_BITS:
-        last = (1 << TABLE_BITS) - 1
-        outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
-    if window_rows(config) > 1:
-        outside["a second row beyond INP"] = Gemm(**nest, extent_0=2, src_0=1, window=1,
-                                                  pitch=depth("inp") - 1)  # fmt: skip
-    if forwards(config):
-        end = depth("inp") * config.inp_entry
-        last = max(end - config.out_entry, 0)
-        outside["a STORE beyond INP"] = Store(memory=Mem.INP, dram_base=end, **ONE)
-        outside["a STORE that leaves INP"] = Store(memory=Mem.INP, dram_base=last,
-                                                   **{**ONE, "x_size": 2})  # fmt: skip
+    more = (item for each in OUTSIDE for item in each(config).items())
+    outside.update(sorted(more, key=lambda item: item[1].mnemonic))  # whatever files are called
     result |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
     result |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
     result["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)

@@ -13,9 +13,9 @@ from vdla.commands.output import check_folder, print_json, table, write_bytes, w
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.identity import ENCODED
-from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
+from vdla.isa.instructions import Mem, Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
-from vdla.isa.options.tables import tables
+from vdla.isa.options import OPTIONS
 from vdla.isa.program import Program
 from vdla.options.spelling import UsageError
 from vdla.support.install import pip_install
@@ -34,6 +34,7 @@ PACKAGES = {  # of each package, the optional part of vdla that brings it; "" fo
     "pyopencl": "gpu",
     **dict.fromkeys(("distributed", "cryptography"), "farm"),
 }
+INT8_VALUES = 256
 TOOLS = {
     "g++": "apt-get install g++",
     "make": "apt-get install make",
@@ -64,13 +65,13 @@ def configs(
                 f"{c.block_in} × {c.block_out}",
                 f"{c.peak_gops:g}",
                 *_depths(c),
-                str(tables(c)),
+                *map(str, _added(c).values()),
                 f"{8 * c.port_bytes} bit",
                 c.hash,
             )
             for c in result
         ]
-        buffers = ("INP", "WGT", "ACC", "micro-ops", "tables")
+        buffers = ("INP", "WGT", "ACC", "micro-ops", *_added(result[0]))
         columns = ("config", "block", "GOPS", *buffers, "port", "hash")
         table("configs (buffers in entries)", columns, rows)
         return
@@ -112,7 +113,7 @@ def derived(config: Config) -> dict[str, object]:
         "bytes_per_cycle": config.bytes_per_cycle,
         "instruction_bytes": instruction_bytes(config),
         "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
-        "tables": tables(config),
+        **_added(config),
         "options": [option.title for option in ENCODED if option.is_on(config)],
         "field_bits": {cls.mnemonic: cls.bits(config) for cls in instruction_set(config)},
         "uop_bits": Uop.bits(config),
@@ -239,3 +240,15 @@ def _depths(config: Config) -> tuple[str, ...]:
         *(str(config.depth(buffer)) for buffer in ("inp", "wgt", "acc")),
         str(config.uop_depth),
     )
+
+
+def _added(config: Config) -> dict[str, int]:
+    """Entries of the memories that options add, by the options' titles; of memories of results,
+    functions of an int8."""
+    titles = {memory: option.title for option in OPTIONS for memory in option.memories}
+    return {title: _entries(memory, config) for memory, title in titles.items()}
+
+
+def _entries(memory: Mem, config: Config) -> int:
+    depth, results = config.depth(memory.buffer), memory.results(config)
+    return depth * results // INT8_VALUES if results else depth

@@ -6,8 +6,9 @@ the simulator. Groups, the part before the colon, have a file each, or share one
 group's goals and what reaches them:
 
 * ``fields``: each value or kind of value of every field of an instruction that started;
-* ``replay``: values, operands and results at their corners, in instructions of sound programs; and
-  hazards, two instructions of different engines at one entry, by kind, memory and direction;
+* ``values``: operands and results at their corners, in instructions of sound programs;
+* ``replay``: hazards, two instructions of different engines at one entry, by kind, memory and
+  direction; and the values, of a program that runs once more;
 * ``cycles``: tokens, the levels of each token queue, and who waited for it; and causes, what each
   engine's cycles went to, with the instructions in flight;
 * ``collection``: endings, every fault at every place, and the deadlock;

@@ -1,4 +1,4 @@
-"""Bursts of LOAD and STORE by their length, and by what ended them; what STORE writes to INP."""
+"""Bursts of LOAD and STORE by their length, and by what ended them; what STORE writes on chip."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from itertools import product
 
 from vdla.isa.config import PAGE_BYTES, Config
-from vdla.isa.instructions import Load, Mem, Store
-from vdla.isa.options.forwarding import forwards
+from vdla.isa.instructions import Load, Mem, Store, stored_memories
 from vdla.sim.stream import Stream
 
 MOVES = (Load, Store)
 BURSTS = ("of one beat", "of some beats", "as long as it may be")
 RUNS = ("of a row", "of an entry")
+FORMS = (Mem.ACC, Mem.ACC8)  # in which a STORE writes DRAM
 CUTS = ("ends with its run", "ends at a page", "ends at its longest")
 
 
@@ -22,8 +22,14 @@ def burst_goals(config: Config) -> Iterator[str]:
         longest = [BURSTS[2], CUTS[2]] if config.burst_beats > 2 else []
         for kind in (*BURSTS[:2], *CUTS[:2], *longest, *RUNS):
             yield f"bursts: {cls.mnemonic} {kind}"
-    if forwards(config):
-        yield from (f"bursts: none, but beats to INP {kind}" for kind in RUNS)
+    for memory in stored_memories(config):
+        if memory not in FORMS:
+            yield from (f"bursts: none, but beats to {memory.name} {kind}" for kind in RUNS)
+
+
+def kept_in(each: Load | Store) -> Mem | None:
+    """The memory on chip that a STORE writes; None where it writes DRAM, and of a LOAD."""
+    return Mem(each.memory) if isinstance(each, Store) and each.stays_on_chip else None
 
 
 def bursts(stream: Stream) -> Iterator[str]:
@@ -34,11 +40,14 @@ def bursts(stream: Stream) -> Iterator[str]:
         if not isinstance(each, MOVES):
             continue
         name = f"bursts: {each.mnemonic}"
-        forwards = isinstance(each, Store) and each.stays_on_chip
+        kept = kept_in(each)
         for beat, left, dense in runs(each, config):
             kind = RUNS[0] if dense else RUNS[1]
-            yield f"bursts: none, but beats to INP {kind}" if forwards else f"{name} {kind}"
-            while left and not forwards:
+            if kept is not None:
+                yield f"bursts: none, but beats to {kept.name} {kind}"
+                continue
+            yield f"{name} {kind}"
+            while left:
                 length = min(left, most, page - beat % page)
                 size = 0 if length == 1 else 2 if length == most else 1
                 yield f"{name} {BURSTS[size]}"

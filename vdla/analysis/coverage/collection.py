@@ -9,7 +9,8 @@ from vdla.analysis.cases import faults
 from vdla.analysis.coverage.bursts import burst_goals, bursts
 from vdla.analysis.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
 from vdla.analysis.coverage.fields import field_goals, fields
-from vdla.analysis.coverage.replay import Replay, hazard_goals, value_goals
+from vdla.analysis.coverage.replay import Replay, hazard_goals
+from vdla.analysis.coverage.values import value_goals
 from vdla.isa.config import Config
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from vdla.analysis.case import Outcome
 from vdla.analysis.cases import MOST_TOKENS
 from vdla.isa.config import Config
-from vdla.isa.instructions import Load
-from vdla.isa.options.vector import has_vector_engine
+from vdla.isa.instructions import Alu, Gemm, Load
 from vdla.isa.registers import Cause, counter
 from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.stream import Stream, column
@@ -34,8 +33,11 @@ def _impossible(config: Config) -> set[tuple[Engine, Cause]]:
     no bank, nor does GEMM: what waits is ALU, wherever it is executed."""
     roles = ring_of(config).roles
     away = {role.engine for role in roles if "dram" not in (*role.reads, *role.writes)}
-    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if has_vector_engine(config) else set()
-    return {(engine, Cause.MEMORY) for engine in away} | {(Engine.STORE, Cause.BANK)} | gemm_alone
+    gemm_alone = {
+        role.engine for role in roles if Gemm in role.executes and Alu not in role.executes
+    }
+    no_bank = {Engine.STORE, *gemm_alone}
+    return {(engine, Cause.MEMORY) for engine in away} | {(e, Cause.BANK) for e in no_bank}
 
 
 def causes(config: Config, outcome: Outcome) -> Iterator[str]:

@@ -25,7 +25,7 @@ from vdla.analysis.sweep import Sweep
 from vdla.compiler.placement import processor_remark
 from vdla.compiler.schedule_words import schedule_words
 from vdla.isa.config import Config
-from vdla.isa.options.tables import table_bytes, tables
+from vdla.isa.options import options_of
 from vdla.sim.trace import trace_events
 
 # Of all compressed timelines in a page; the traced layer's are always in it.
@@ -192,8 +192,10 @@ def machine_facts(config: Config) -> dict[str, object]:
 
 def _buffers(config: Config) -> dict[str, int]:
     """Bytes of every buffer that the config has."""
-    sizes = {name: getattr(config, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop")}
-    return sizes | ({"tables": table_bytes(config)} if tables(config) else {})
+    sizes = {name: config.size(name) for name in ("inp", "wgt", "acc", "uop")}
+    added = {option.title: option.memories for option in options_of(config) if option.memories}
+    more = {name: sum(config.size(m.buffer) for m in added[name]) for name in added}
+    return sizes | more
 
 
 def _details(layer: Layer) -> dict[str, object]:
