@@ -17,7 +17,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, Work, bound_cycles
 from vdla.isa.config import Config
-from vdla.isa.options.tables import table_bytes
+from vdla.isa.instructions import memories
 from vdla.sim.energy import PJ_PER_UJ, EnergyTable, energy
 from vdla.support.errors import UserError
 from vdla.support.install import pip_install
@@ -189,8 +189,7 @@ def multipliers(config: Config) -> int:
 
 def buffers(config: Config) -> int:
     """Bytes of the on-chip memories."""
-    own = (config.inp_bytes, config.wgt_bytes, config.acc_bytes, config.uop_bytes)
-    return sum(own) + table_bytes(config)
+    return sum(config.size(buffer) for buffer in {memory.buffer for memory in memories(config)})
 
 
 def number(value: float | None) -> float | int | None:

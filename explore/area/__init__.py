@@ -1,5 +1,6 @@
 """Area of cores: estimated in a millisecond, or mapped by yosys in minutes."""
 
+import vdla.explore.area.options  # noqa: F401
 from vdla.explore.area.mapping import map_config
 from vdla.explore.area.model import Area, Counts, estimate, fits
 

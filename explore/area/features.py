@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vdla.boards.flows.yosys import AROUND, CORE
+from vdla.explore.area.added import (
+    MICRO_OPS,
+    REGISTERS,
+    UNITS,
+    Features,
+    lanes_in_fabric,
+    with_added,
+)
 from vdla.explore.area.families import Family
 from vdla.explore.area.structure import QUEUES, SCRATCHPADS, Placed, command_bits, memories
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.isa.config import Config
-from vdla.isa.options.fabric import fabric_lanes
-from vdla.isa.options.forwarding import forwards
-from vdla.isa.options.reciprocals import reciprocal_units
-from vdla.isa.options.tables import tables
-from vdla.isa.options.vector import has_vector_engine
-from vdla.isa.options.window import window_rows, window_taps
+from vdla.isa.instructions import Alu, Gemm
 from vdla.isa.registers import INDEX_BITS
-from vdla.isa.ring import ring_of
+from vdla.isa.ring import Engine, ring_of
 
 ONCE = "once"  # what a unit has whatever the config is
-FITTED_AS = {"VECTOR": "COMPUTE"}  # units that are built alike have the same coefficients
 WORD = 32  # bits of a lane
-
-Features = Mapping[str, float]
 
 
 def features(config: Config, family: Family, *, apart: bool = False) -> dict[str, Features]:
@@ -38,24 +38,26 @@ def features(config: Config, family: Family, *, apart: bool = False) -> dict[str
     Units are kept ``apart`` or not: if not, what an engine doesn't read isn't kept for it.
     """
     placed = memories(config, family, apart=apart)
-    vector = has_vector_engine(config)
-    units = {
+    units: dict[str, Features] = {
         AROUND: {ONCE: 1, "port bytes": config.port_bytes},
-        CORE: {ONCE: 1, "vector engine": vector},
-        "counters": {ONCE: 1, "vector engine": vector},
-        "registers": {ONCE: 1, "vector engine": vector},
+        CORE: {ONCE: 1},
+        "counters": {ONCE: 1},
+        "registers": {ONCE: 1},
         "DMA": {ONCE: 1, "burst bits": config.burst_beats.bit_length()},
         "fetch": _fetch(config),
         "LOAD": _load(config),
         "STORE": _store(config),
         "GEMM": _gemm(config),
         "ALU": _alu(config),
-        "COMPUTE": _pipeline(config, gemm=True, alu=not vector),
+        Engine.COMPUTE.name: {},
         QUEUES: _queues(config, apart=apart),
         SCRATCHPADS: _scratchpads(config, placed),
     }
-    if vector:
-        units["VECTOR"] = _pipeline(config, gemm=False, alu=True)
+    for engine in _of_micro_ops(config):
+        units[engine.name] = _pipeline(config, engine)
+    for more in UNITS:
+        units |= more(config)
+    units = {unit: with_added(unit, own, config) for unit, own in units.items()}
     with_memories = {p.unit for p in placed}
     return {
         unit: {**_behind(placed, unit), **values} if unit in with_memories else values
@@ -75,13 +77,14 @@ def registers(config: Config, family: Family, *, apart: bool = False) -> dict[st
     """Flip-flops of each unit that follow from the structure: vectors and beats that it keeps, and
     words read out of LUT RAMs a cycle after their address. Units are kept ``apart`` or not."""
     acc, port = WORD * config.block_out, 8 * config.port_bytes
-    held = max(acc, 8 * config.inp_entry * forwards(config)) - port  # beats of LOAD's entry
     result = {
-        "LOAD": held,
+        "LOAD": acc - port,  # beats of its entry
         "STORE": 2 * acc,  # a vector and its scales
-        "COMPUTE": acc * (2 if has_vector_engine(config) else 1),  # the last results
-        "VECTOR": acc * has_vector_engine(config),
+        Engine.COMPUTE.name: acc,  # the last results
     }
+    for more in REGISTERS:
+        for unit, count in more(config).items():
+            result[unit] = result.get(unit, 0) + count
     for placed in memories(config, family, apart=apart):
         memory, rams = placed.memory, placed.rams
         read = sum(map(len, memory.bits_read)) or memory.width * memory.reads
@@ -107,20 +110,15 @@ def _fifo(depth: int, width: int) -> Features:
 
 
 def _load(config: Config) -> Features:
-    port, vector = 8 * config.port_bytes, has_vector_engine(config)
-    acc = WORD * config.block_out
+    port = 8 * config.port_bytes
     return {
         ONCE: 1,
         **_fifo(config.read_buffer_beats, port),
         "port bits": port,
-        "ACC bits": acc,
-        "ACC bits, vector engine": acc * vector,
+        "ACC bits": WORD * config.block_out,
         "partial entries": sum(8 * config.entry(n) for n in ("inp", "wgt") if beats(config, n) > 1),
         "columns": sum(beats(config, n) for n in ("inp", "wgt", "acc")),
         "address bits": _address_bits(config),
-        "forwarding": forwards(config),
-        "INP bits, forwarding": 8 * config.inp_entry * forwards(config),
-        "tables": bool(tables(config)),
         "queue bits": config.reads_in_flight.bit_length(),
     }
 
@@ -134,26 +132,15 @@ def _store(config: Config) -> Features:
         "columns": config.acc_entry // config.port_bytes,
         **_fifo(4 * config.acc_entry // config.port_bytes, port),
         "address bits": config.index_bits("acc"),
-        "forwarding": forwards(config),
-        "INP address bits, forwarding": config.index_bits("inp") * forwards(config),
-        "vector engine": has_vector_engine(config),
     }
 
 
 def _gemm(config: Config) -> Features:
-    in_fabric, with_dsps = fabric_lanes(config), config.block_out - fabric_lanes(config)
-    lanes, window = config.block_in, 2 * window_taps(config) * window_rows(config)
-    seen = min(config.block_out, config.block_in) // 2 * min(window, lanes)
+    lanes, with_dsps = config.block_in, config.block_out - lanes_in_fabric(config)
     return {
         "multiply-adds in DSPs": lanes * with_dsps,
         "lanes with DSPs": with_dsps,
-        "multiply-adds in the fabric": lanes * in_fabric,
-        "lanes in the fabric": in_fabric,
         "input lanes": lanes,
-        "input lanes, fabric": lanes * bool(in_fabric),
-        "lanes seen in the window": seen,
-        "lanes seen in the window, fabric": seen * in_fabric / config.block_out,
-        "lanes kept in the window": max(window_taps(config) - 1, 0) * window_rows(config) * lanes,
     }
 
 
@@ -162,19 +149,30 @@ def _alu(config: Config) -> Features:
     return {
         ONCE: 1,
         "lanes": lanes,
-        "lanes, tables": lanes * bool(tables(config)),
-        "lanes, reciprocals": lanes * bool(reciprocal_units(config)),
-        "lanes beside GEMM": lanes * (1 - has_vector_engine(config)),
+        "lanes beside GEMM": lanes * (len(_of_micro_ops(config)) == 1),
     }
 
 
-def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
-    """A pipeline of micro-ops: COMPUTE, or VECTOR, which has no GEMM."""
+def _of_micro_ops(config: Config) -> list[Engine]:
+    """The engines of micro-ops: COMPUTE, and another one where ALU has its own."""
+    executor = ring_of(config).executor
+    return list(dict.fromkeys((executor[Gemm], executor[Alu])))
+
+
+def fitted_as(config: Config) -> Mapping[str, str]:
+    """Units that are built as another one is, and have its coefficients."""
+    first, *others = _of_micro_ops(config)
+    return {other.name: first.name for other in others}
+
+
+def _pipeline(config: Config, engine: Engine) -> Features:
+    """A pipeline of micro-ops, of GEMM, of ALU, or of both."""
+    executor = ring_of(config).executor
+    gemm, alu = executor[Gemm] == engine, executor[Alu] == engine
     acc = WORD * config.block_out
     read = (("inp", "wgt") if gemm else ()) + ("acc", "acc", "uop")
-    units = reciprocal_units(config) * alu
     address = sum(config.index_bits(name) for name in read)
-    return {
+    own: Features = {
         ONCE: 1,
         "GEMM": gemm,
         "address bits": address,
@@ -182,12 +180,8 @@ def _pipeline(config: Config, *, gemm: bool, alu: bool) -> Features:
         "ACC bits, sums without ALU": acc * (not alu),
         "ALU": alu,
         "address bits, ALU": address * alu,
-        "window": bool(window_taps(config)) * gemm,
-        "second row": (window_rows(config) - 1) * gemm,
-        "reciprocals": bool(units),
-        "reciprocal units": units,
-        "ACC bits, reciprocals": acc * bool(units),
     }
+    return with_added(MICRO_OPS, own, config, engine.name)
 
 
 def _queues(config: Config, *, apart: bool) -> Features:
@@ -219,10 +213,7 @@ def _scratchpads(config: Config, placed: Sequence[Placed]) -> Features:
         for p in placed
         if p.unit == SCRATCHPADS and p.rams.luts
     )
-    return {
-        "bits read out of LUTs": in_luts,
-        "table address bits": config.index_bits("tab") if tables(config) else 0,
-    }
+    return {"bits read out of LUTs": in_luts}
 
 
 def _address_bits(config: Config) -> int:

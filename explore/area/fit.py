@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from vdla.boards.flows.yosys import CORE
 from vdla.explore.area.families import Family
-from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
+from vdla.explore.area.features import features, fitted_as, lut_rams, registers
 from vdla.explore.area.model import Coefficients, Model
 from vdla.isa.config import Config
 
@@ -90,13 +90,13 @@ def _coefficients(apart: Sequence[Measured], family: Family, resource: str) -> C
     rows: dict[str, list[tuple[Mapping[str, float], float, float]]] = {}
     typical = float(np.mean([m.total(resource) for m in apart if not m.alone]))
     for m in apart:
-        known = KNOWN[resource](m.config, family, apart=True)
+        known, alike = KNOWN[resource](m.config, family, apart=True), fitted_as(m.config)
         for unit, values in features(m.config, family, apart=True).items():
             if m.alone and unit not in m.units:
                 continue
             count = m.units.get(unit, {}).get(resource, 0.0) - known.get(unit, 0)
             size = typical if m.alone else m.total(resource)
-            rows.setdefault(FITTED_AS.get(unit, unit), []).append((values, count, size))
+            rows.setdefault(alike.get(unit, unit), []).append((values, count, size))
     return {unit: _of_unit(each) for unit, each in rows.items()}
 
 

@@ -17,7 +17,7 @@ from vdla.boards.board import Board
 from vdla.boards.flows.fit import over
 from vdla.boards.parts import Part
 from vdla.explore.area.families import DEFAULT, FAMILIES, Family
-from vdla.explore.area.features import FITTED_AS, features, lut_rams, registers
+from vdla.explore.area.features import features, fitted_as, lut_rams, registers
 from vdla.explore.area.structure import CONFIGS, block_rams, dsps
 from vdla.isa.config import Config
 
@@ -73,9 +73,9 @@ def estimate_by(model: Model, config: Config) -> Area:
     family = model.family
     memories, kept = lut_rams(config, family), registers(config, family)
     multipliers, rams = dsps(config, family), block_rams(config, family)
-    units = {}
+    units, alike = {}, fitted_as(config)
     for unit, values in features(config, family).items():
-        kind = FITTED_AS.get(unit, unit)
+        kind = alike.get(unit, unit)
         luts, ffs = (_total(values, each.get(kind, {})) for each in (model.luts, model.ffs))
         units[unit] = Counts(
             luts=round(model.shared_luts * (luts + memories.get(unit, 0))),

@@ -6,24 +6,20 @@ Both are what ``hw/`` describes, unit by unit, so multipliers and block RAMs are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from vdla.boards.flows.yosys import AROUND
+from vdla.explore.area.added import MEMORIES, PORTS, lanes_in_fabric
 from vdla.explore.area.families import Family
 from vdla.explore.area.rams import Memory, Rams, rams_of
 from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
-from vdla.hw.options.tables import LANES as TABLE_LANES
 from vdla.hw.store.vectors import BUFFER_VECTORS
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats
-from vdla.isa.instructions import Uop
-from vdla.isa.options.fabric import fabric_lanes
-from vdla.isa.options.tables import RESULT_BYTES, TABLE_RESULTS, tables
-from vdla.isa.options.vector import has_vector_engine
-from vdla.isa.options.window import window_rows
+from vdla.isa.instructions import Alu, Gemm, Uop
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 from vdla.support.numbers import ceil_div
@@ -62,20 +58,15 @@ def memories(config: Config, family: Family, *, apart: bool = False) -> tuple[Pl
 
 def _memories(config: Config, *, apart: bool) -> Iterator[tuple[str, Memory, int]]:
     """The unit, the memory, and how many there are."""
-    scratchpad_reads = {
-        "inp": window_rows(config),
-        "wgt": 1,
-        "uop": 2 if has_vector_engine(config) else 1,
-        "acc": 2,
-    }
-    for name, reads in scratchpad_reads.items():
+    for name in ("inp", "wgt", "uop", "acc"):
+        more = _ports_more(config, name)
+        reads = (2 if name == "acc" else 1) + len(more)
         count = 1 if name == "acc" else beats(config, name)
         columns = (8 * config.entry(name) // count,) * count
-        bits = () if apart else _bits_read(config, name, reads)
+        bits = () if apart else _bits_read(config, name, more)
         yield SCRATCHPADS, Memory(config.depth(name), columns, reads=reads, bits_read=bits), 1
-    if tables(config):
-        table = Memory(tables(config) * TABLE_RESULTS, (8 * RESULT_BYTES,), reads=2, shared=1)
-        yield SCRATCHPADS, table, config.block_out // TABLE_LANES
+    for added in MEMORIES:
+        yield from added(config)
     port, word = 8 * config.port_bytes, instruction_bits(config)
     for engine in ring_of(config).engines:
         queue = fifo(config.command_queue, word + INDEX_BITS)
@@ -104,36 +95,36 @@ def command_bits(config: Config, engine: Engine) -> frozenset[int]:
     return frozenset(range(longest)) | frozenset(range(word, word + INDEX_BITS))
 
 
-@lru_cache(maxsize=CONFIGS)
-def _bits_read(config: Config, name: str, reads: int) -> tuple[frozenset[int], ...]:
-    """The bits that each port of INP or UOP reads; of others all are read.
+def _ports_more(config: Config, name: str) -> list[frozenset[int]]:
+    """The bits that the read ports of a scratchpad read beside the first ones: of UOP that of an
+    engine which executes ALU alone and takes no weights, and those of options."""
+    executor = ring_of(config).executor
+    if name == "uop" and executor[Alu] != executor[Gemm]:
+        return [_of_uops(config, without="wgt")]
+    return [bits for added in PORTS for bits in added(config).get(name, ())]
 
-    INP's second port is the second row of the window, which sees a channel for each output. UOP's
-    second is VECTOR's, which takes no weights.
-    """
-    if name == "inp":
-        whole = frozenset(range(8 * config.inp_entry))
-        second = frozenset(range(8 * min(config.block_in, config.block_out)))
-        return (whole, second)[:reads]
-    if name != "uop":
-        return ()
+
+def _of_uops(config: Config, without: str = "") -> frozenset[int]:
+    """The bits of micro-ops in UOP's words, all or without a field."""
     fields = {f.name: range(bit, bit + width) for f, bit, width in Uop.layout(config)}
     words = [8 * config.uop_entry * number for number in range(config.uops_per_word)]
-    return tuple(
-        frozenset(
-            word + bit
-            for word in words
-            for field, bits in fields.items()
-            if field != "wgt" or port == 0
-            for bit in bits
-        )
-        for port in range(reads)
-    )
+    read = (bits for field, bits in fields.items() if field != without)
+    return frozenset(word + bit for bits in read for word in words for bit in bits)
+
+
+def _bits_read(
+    config: Config, name: str, more: Sequence[frozenset[int]]
+) -> tuple[frozenset[int], ...]:
+    """The bits that each port of INP or UOP reads, of the first and the others; of other
+    scratchpads all are read."""
+    if name == "inp":
+        return (frozenset(range(8 * config.inp_entry)), *more)
+    return (_of_uops(config), *more) if name == "uop" else ()
 
 
 def dsps(config: Config, family: Family) -> dict[str, int]:
     """Multipliers of each unit that has some."""
-    with_dsps = config.block_out - fabric_lanes(config)
+    with_dsps = config.block_out - lanes_in_fabric(config)
     return {
         "GEMM": with_dsps // family.rows * config.block_in,
         "ALU": family.per_product * ALU_PRODUCTS * config.block_out,
