@@ -19,7 +19,7 @@ def registers(config: Config) -> Mapping[str, int]:
 
 @adds_features(CORE, "counters", "registers", "STORE")
 def core(config: Config, unit: str) -> Features:
-    """What a fourth engine has in the units around it."""
+    """Features of a fourth engine in the units around it."""
     return {"vector engine": has_vector_engine(config)}
 
 

@@ -25,7 +25,7 @@ FIRST, SECOND = "GEMM's window", "GEMM's second row"
 
 @VALUES.add
 def goals(config: Config) -> Iterator[str]:
-    """How far the window is full, and where its second row lies."""
+    """Kinds of a window: how far it is full, and where its second row lies."""
     older = "an older vector counts"
     if has_window(config):
         yield from (f"{FIRST}: {kind}" for kind in ("lacks older vectors", "is full", older))
