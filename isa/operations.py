@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Self
+from types import MappingProxyType
 
 from vdla.isa.rows import Row
 
@@ -51,44 +51,24 @@ class AluOp(Row):
     """
 
     words: str
-    x: X
-    y_from_acc: bool
-    bits: Mapping[str, int]
-    imm: str
-    serial: bool
-    memory: str
-
-    @classmethod
-    def define(
-        cls,
-        number: int,
-        name: str,
-        words: str,
-        *,
-        x: X = X.LATE,
-        y_from_acc: bool = False,
-        bits: Mapping[str, int] | None = None,
-        imm: str = "number",
-        serial: bool = False,
-        memory: str = "",
-    ) -> Self:
-        """Adds the row of an operation."""
-        return cls.add(
-            number, name, words=words, x=x, y_from_acc=y_from_acc, bits=bits or {}, imm=imm,
-            serial=serial, memory=memory,
-        )  # fmt: skip
+    x: X = X.LATE
+    y_from_acc: bool = False
+    bits: Mapping[str, int] = MappingProxyType({})
+    imm: str = "number"
+    serial: bool = False
+    memory: str = ""
 
 
-AluOp.define(0, "ADD", "x + y")
-AluOp.define(1, "MIN", "the less of x and y")
-AluOp.define(2, "MAX", "the greater of x and y")
-AluOp.define(3, "SHR", "x >> y, left when y < 0", x=X.EARLY, bits={"y": SHR_BITS})
-AluOp.define(4, "MUL", "x × y", x=X.EARLY, bits={"y": MUL_BITS})
-AluOp.define(
-    5, "WADD", "x × weight + y × imm", x=X.EARLY, y_from_acc=True,
+AluOp.add(0, "ADD", words="x + y")
+AluOp.add(1, "MIN", words="the less of x and y")
+AluOp.add(2, "MAX", words="the greater of x and y")
+AluOp.add(3, "SHR", words="x >> y, left when y < 0", x=X.EARLY, bits={"y": SHR_BITS})
+AluOp.add(4, "MUL", words="x × y", x=X.EARLY, bits={"y": MUL_BITS})
+AluOp.add(
+    5, "WADD", words="x × weight + y × imm", x=X.EARLY, y_from_acc=True,
     bits={"x": WADD_BITS, "y": WADD_BITS, "imm": WEIGHT_BITS},
 )  # fmt: skip
-AluOp.define(6, "RQ", "min(max(rq(x, y) + zero, low), high)", x=X.EARLY, imm="scale")
+AluOp.add(6, "RQ", words="min(max(rq(x, y) + zero, low), high)", x=X.EARLY, imm="scale")
 
 
 def bits_of(operations: Iterable[AluOp]) -> int:

@@ -1,6 +1,6 @@
 """Tables of the instruction set to which an option may add rows: operations, memories, engines.
 
-    AluOp.define(0, "ADD", "x + y")        a row: its number in the encoding, its name, its columns
+    AluOp.add(0, "ADD", words="x + y")     a row: its number in the encoding, its name, its columns
     AluOp.ADD  AluOp.named("ADD")  AluOp(0)
     list(AluOp)  len(AluOp)                all rows, by their numbers; how many there are
 
@@ -71,11 +71,13 @@ class Row(int, metaclass=Table):
 
     @classmethod
     def add(cls, number: int, name: str, **columns: object) -> Self:
-        """Adds a row.
+        """Adds a row. Columns that aren't given are as the class has them.
 
         Raises:
-            ValueError: another row has the number or the name.
+            ValueError: another row has the number or the name, or the table has no such column.
         """
+        if strange := columns.keys() - cls.__annotations__.keys():
+            raise ValueError(f"{cls.__name__}: {name} has no column {', '.join(sorted(strange))}")
         for row in cls.rows.values():
             if row == number or row.name == name:
                 raise ValueError(f"{cls.__name__}: {name} = {number} is {row.name} = {row.value}")

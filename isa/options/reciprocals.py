@@ -39,12 +39,12 @@ def _checks(config: Config) -> Expectations:
     )
 
 
-SCALE = AluOp.define(8, "SCALE", "rq(x, y)", x=X.EARLY, imm="scale")
-RECIPROCAL = AluOp.define(
-    9, "RECIPROCAL", "the scale word of 1 / y", x=X.NONE, y_from_acc=True, serial=True
+SCALE = AluOp.add(8, "SCALE", words="rq(x, y)", x=X.EARLY, imm="scale")
+RECIPROCAL = AluOp.add(
+    9, "RECIPROCAL", words="the scale word of 1 / y", x=X.NONE, y_from_acc=True, serial=True
 )
-RSQRT = AluOp.define(
-    10, "RSQRT", "the scale word of 1 / √y", x=X.NONE, y_from_acc=True, serial=True
+RSQRT = AluOp.add(
+    10, "RSQRT", words="the scale word of 1 / √y", x=X.NONE, y_from_acc=True, serial=True
 )
 
 OPTIONS = (

@@ -48,8 +48,8 @@ def _checks(config: Config) -> Expectations:
 TAB = Mem.define(
     5, "TAB", BYTES.name, lambda config: config.port_bytes, results=results_per_word
 )  # fmt: skip
-TABLE = AluOp.define(
-    7, "TABLE", "tab[n × 256 + (y & 255)], signed; n: the low 8 bits of imm, unsigned",
+TABLE = AluOp.add(
+    7, "TABLE", words="tab[n × 256 + (y & 255)], signed; n: the low 8 bits of imm, unsigned",
     x=X.NONE, y_from_acc=True, imm="table", memory=TAB.buffer,
 )  # fmt: skip
 

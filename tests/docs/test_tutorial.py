@@ -33,7 +33,7 @@ def test_the_operation_works(sources):
     done = apply(sources, DIFFS)
     assert done.returncode == 0, f"{STALE}\n{done.stderr.decode()}"
     manual = command(sources, "vdla", "isa", "doc")
-    assert "RQ = 6, TABLE = 7, LEAKY = 8." in manual.stdout, manual.stderr
+    assert "RSQRT = 10, LEAKY = 11." in manual.stdout, manual.stderr
     done = command(sources, "vdla", "lockstep", "-c", "tiny", "--programs", "200", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"mismatches": 0' in done.stdout

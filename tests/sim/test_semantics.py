@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
+from pathlib import Path
 from random import Random
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -30,6 +33,7 @@ from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
 
 TINY = load_config("tiny")
+ALL = max(operations(TINY))
 TABLES = load_config("tiny", ["table_bytes=1024"])
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 WORD = st.builds(lambda m, k: m | k << 24, st.integers(0, (1 << 24) - 1), st.integers(0, 63))
@@ -282,8 +286,8 @@ def rows_battery():
 
 
 def vector_battery():
-    """What ALU does where VECTOR executes it."""
-    return run_each(load_config("tiny", ["vector_engine=1"]), operate())
+    """ALU's first operations where VECTOR executes them."""
+    return run_each(load_config("tiny", ["vector_engine=1"]), operate(AluOp.RQ))
 
 
 def reciprocal_battery():
@@ -316,11 +320,12 @@ def stores(memory):
                     **TILE)  # fmt: skip
 
 
-def operate():
-    """Every ALU operation, with operands of all kinds."""
+def operate(last=ALL):
+    """Every ALU operation up to one, with operands of all kinds."""
     return [
         Alu(alu_op=op, use_imm=use, init=init, imm=imm, weight=weight, **NEST, **LIMITS)
         for op in operations(TINY)
+        if op <= last
         for use in (0, 1)
         for init in (0, 1)
         for imm, weight in ((-7, 3), (pack_scale(0.3), -(1 << 23)), (1 << 23, (1 << 23) - 1))
@@ -376,3 +381,9 @@ def low(value, bits):
     """The low bits of a value, signed."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+for path in Path(__file__).parent.glob("battery_*.py"):  # further options, a file each
+    own = run_path(str(path))
+    config = load_config("tiny", own["SETTINGS"])
+    OPTION_BATTERIES[own["TITLE"]] = partial(run_each, config, own["instructions"](**NEST))

@@ -82,6 +82,6 @@ def test_a_list_of_operations(source, lines):
 
 def test_users_of_an_option_are_apart():
     files, users = options.options()
-    assert "hw/tables.py" in files["tables"]
+    assert "hw/options/tables.py" in files["tables"]
     assert "compiler/targets/accelerator/operators/table.py" in users["tables"]
     assert not {*files["tables"]} & {*users["tables"]}
