@@ -136,4 +136,6 @@ def test_a_product_that_a_file_quantizes_runs_on_the_accelerator():
     graph, _ = network(PER_FEATURE, end="Add")
     rewritten, placements = rewritten_graph(graph, load_config("paper-full"))
     assert [p.device for p in placements.values() if p.reason == "convolution on int8"] == ["vdla"]
-    np.testing.assert_array_equal(*results(rewritten, graph))
+    ours, theirs = results(rewritten, graph)  # whose floats add up in the processor's own order
+    assert np.count_nonzero(ours != theirs) <= 1  # a tie
+    np.testing.assert_allclose(ours, theirs, atol=0.02)
