@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards", "explore")
 SKIPPED = shutil.ignore_patterns("__pycache__")
 LINKED = shutil.ignore_patterns("__pycache__", *ROOMS)  # a copy's own package has links to them
 
