@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from processor import EXACT_WEIGHTS
 
 from vdla import api
 from vdla.analysis.ort import ort_run
@@ -36,7 +37,7 @@ class Written:
         return [f"{name}.q", *quant]
 
     def weight(self, shape, scales=0.013):
-        values = self.rng.integers(-127, 127, shape)
+        values = self.rng.integers(-EXACT_WEIGHTS, EXACT_WEIGHTS, shape)
         zero = np.zeros(np.shape(scales), np.int8)
         quant = self.constant(scales, np.float32), self.constant(zero, np.int8)
         return [self.constant(values, np.int8), *quant]

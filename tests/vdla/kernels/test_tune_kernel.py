@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from processor import HAS_VNNI
 
 import vdla
 from vdla import te
@@ -62,9 +62,7 @@ def refused(done) -> str:
     return line.removeprefix("vdla: ")
 
 
-WIDE = pytest.mark.skipif(
-    not llvm.get_host_cpu_features().get("avx512vnni"), reason="expected a processor with VNNI"
-)
+WIDE = pytest.mark.skipif(not HAS_VNNI, reason="expected a processor with VNNI")
 
 
 @pytest.fixture

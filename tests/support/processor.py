@@ -1,0 +1,10 @@
+"""The processor that the tests run on, as far as peers' numbers depend on it."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+
+# Without these instructions onnxruntime adds two products of uint8 by int8 in 16 bits, which
+# saturate: its sums are exact for weights of 7 bits alone.
+HAS_VNNI = bool(llvm.get_host_cpu_features().get("avx512vnni"))
+EXACT_WEIGHTS = 127 if HAS_VNNI else 63  # the greatest weight with which its sums are exact
