@@ -29,10 +29,9 @@ class Table(type):
         return len(cls.rows)
 
     def __getattr__(cls: type[R], name: str) -> R:
-        rows: dict[int, R] = vars(cls).get("rows", {})
-        for row in rows.values():
-            if vars(row)["name"] == name:
-                return row
+        by_name: dict[str, R] = vars(cls).get("by_name", {})
+        if name in by_name:
+            return by_name[name]
         raise AttributeError(f"{cls.__name__}: expected a row or an attribute, found {name}")
 
 
@@ -40,10 +39,11 @@ class Row(int, metaclass=Table):
     """A row: a number that the encoding has, its name, and the columns that a subclass adds."""
 
     rows: ClassVar[dict[int, Any]] = {}
+    by_name: ClassVar[dict[str, Any]] = {}
     name: str
 
     def __init_subclass__(cls) -> None:
-        cls.rows = {}
+        cls.rows, cls.by_name = {}, {}
 
     def __new__(cls, number: int) -> Self:
         """The row with a number.
@@ -64,10 +64,8 @@ class Row(int, metaclass=Table):
         Raises:
             KeyError: there is none.
         """
-        for row in cls:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        row: Self = cls.by_name[name]
+        return row
 
     @classmethod
     def add(cls, number: int, name: str, **columns: object) -> Self:
@@ -83,7 +81,7 @@ class Row(int, metaclass=Table):
                 raise ValueError(f"{cls.__name__}: {name} = {number} is {row.name} = {row.value}")
         row = int.__new__(cls, number)
         vars(row).update(columns, name=name)
-        cls.rows[number] = row
+        cls.rows[number] = cls.by_name[name] = row
         return row
 
     @classmethod

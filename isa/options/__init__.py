@@ -8,7 +8,6 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from vdla.isa.engines import Engine
 from vdla.isa.operations import AluOp
 from vdla.isa.options.option import Option
 from vdla.isa.scratchpads import Mem
@@ -52,11 +51,6 @@ def stored_memories(config: Config) -> tuple[Mem, ...]:
     """Memories that a STORE of the config may name."""
     more = (row for option in options_of(config) for row in option.stores)
     return tuple(sorted((Mem.ACC, Mem.ACC8, *more)))
-
-
-def fourth_engines(config: Config) -> tuple[Engine, ...]:
-    """Engines that the config's options put into the ring."""
-    return tuple(each.engine.engine for each in options_of(config) if each.engine)
 
 
 def _off(config: Config) -> tuple[Option, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vdla.isa.engines import Engine
-from vdla.isa.fields import Field, Instruction
+from vdla.isa.fields import Field
 from vdla.isa.operations import AluOp
 from vdla.isa.scratchpads import Mem
 
@@ -93,7 +93,7 @@ class Option:
         parameter: the key that turns it on.
         checks: what the option expects of a config.
         needs: parameters of the options that it can't be without.
-        operations, memories, instructions: rows and classes that only a config with it has.
+        operations, memories: rows that only a config with it has.
         fields: what it adds to instructions.
         stores: memories that a STORE may name, too.
         reads, writes: what instructions, by their mnemonics, read and write more than without it.
@@ -108,7 +108,6 @@ class Option:
     needs: frozenset[str] = frozenset()
     operations: tuple[AluOp, ...] = ()
     memories: tuple[Mem, ...] = ()
-    instructions: tuple[type[Instruction], ...] = ()
     fields: tuple[AddedField, ...] = ()
     stores: tuple[Mem, ...] = ()
     reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, Any])
