@@ -6,5 +6,9 @@ import llvmlite.binding as llvm
 
 # Without these instructions onnxruntime adds two products of uint8 by int8 in 16 bits, which
 # saturate: its sums are exact for weights of 7 bits alone.
-HAS_VNNI = bool(llvm.get_host_cpu_features().get("avx512vnni"))
+FEATURES = llvm.get_host_cpu_features()
+HAS_VNNI = bool(FEATURES.get("avx512vnni"))
 EXACT_WEIGHTS = 127 if HAS_VNNI else 63  # the greatest weight with which its sums are exact
+# Its sums of floats depend on the width of vectors in their last bits, and so do the scales of what
+# it calibrates.
+HAS_AVX512 = bool(FEATURES.get("avx512f"))

@@ -31,7 +31,9 @@ def compiled(graph):
     for _ in range(2):
         outputs = ready.run(x).outputs
         for name in graph.outputs:
-            np.testing.assert_allclose(outputs[name], want[name], rtol=1e-5, atol=1e-5)
+            # Sums are added in another order, so their error is one of the greatest terms.
+            atol = 1e-5 * max(1.0, float(np.abs(want[name]).max()))
+            np.testing.assert_allclose(outputs[name], want[name], rtol=1e-5, atol=atol)
     return module
 
 

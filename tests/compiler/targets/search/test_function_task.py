@@ -141,14 +141,16 @@ def test_what_crashes_or_hangs_is_recorded_and_the_search_goes_on(tmp_path, prod
     assert tasks[0].counts == {"crash": 2, "timeout": 2, "illegal": 2, "ok": 2}
 
 
-def test_a_schedule_that_does_not_apply_never_runs(product):
-    outcome = ProcessorStopwatch(product).measure([Step("unroll", "acc", {"axis": "acc.nowhere"})])
+def test_a_schedule_that_does_not_apply_never_runs(own_product):
+    outcome = ProcessorStopwatch(own_product).measure(
+        [Step("unroll", "acc", {"axis": "acc.nowhere"})]
+    )
     assert (outcome.status, outcome.cost) == ("illegal", inf)
     assert "acc.nowhere" in outcome.note
 
 
-def test_a_candidate_is_timed_beside_the_default(product):
-    outcome = ProcessorStopwatch(product).measure(product.default)
+def test_a_candidate_is_timed_beside_the_default(own_product):
+    outcome = ProcessorStopwatch(own_product).measure(own_product.default)
     assert outcome.status == "ok"
     assert outcome.seconds > 0
     assert outcome.spread >= 0
