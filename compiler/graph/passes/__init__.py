@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import (
@@ -36,12 +37,12 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
     Pass("fuse_qdq", fuse.fuse_qdq, adds=INTEGER - RESIDUAL),
     Pass("fold_moves", move.fold_moves),
-    Pass("remove_dead", fold.remove_dead),
+    Pass("remove_dead", remove_dead),
     Pass("fuse_clip", fuse_integer.fuse_clip),
     Pass("fuse_residual", fuse_integer.fuse_residual, adds=RESIDUAL),
     Pass("fold_flatten", fold.fold_flatten),
     Pass("fold_constants", fold.fold_constants),
-    Pass("remove_dead_again", fold.remove_dead),
+    Pass("remove_dead_again", remove_dead),
     Pass("join_external", external.join_external),
 )
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape
 from vdla.compiler.graph.ops.products import FloatProducts
-from vdla.compiler.graph.reference import evaluate_node
 
 
 def fold_scales(graph: Graph) -> Graph:
@@ -18,43 +18,44 @@ def fold_scales(graph: Graph) -> Graph:
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
     """
-    uses, constants, tensors = graph.uses(), dict(graph.constants), dict(graph.tensors)
-    makers: dict[str, Node] = {}  # by what they write, in the graph's order
-    for node in graph.nodes:
-        makers[node.output] = node
-        scales = _scales(node, graph)
-        maker = makers.get(scales[0]) if scales else None
-        if scales is None or not isinstance(maker, FloatProducts):
-            continue
-        data, factor, offset = scales
-        known = maker.weight in constants and (maker.bias is None or maker.bias in constants)
-        if not known or len(uses[data]) != 1 or data in graph.outputs:
-            continue
-        with np.errstate(all="ignore"):
-            folded = maker.scaled(factor, offset, constants)
-        if not all(np.isfinite(value).all() for value in folded):
-            continue  # a sum of infinities is no number where a sum times infinity is one
-        weight, bias = f"{maker.name}.weight.folded", f"{maker.name}.bias.folded"
-        for name, value in zip((weight, bias), folded, strict=True):
-            constants[name], tensors[name] = value, TensorType(value.shape, "float32")
-        del makers[data]
-        makers[node.output] = replace(maker, output=node.output, weight=weight, bias=bias)
-    return replace(graph, nodes=tuple(makers.values()), tensors=tensors, constants=constants)
+    return rewrite(graph, Rule((ops.BatchNorm, ops.Add, ops.Binary), _scaled))
 
 
-def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
+def _scaled(node: Node, editor: Editor) -> Made:
+    """Products with a factor and an offset in their weights."""
+    scales = _scales(node, editor)
+    maker = editor.own_maker(scales[0], FloatProducts) if scales else None
+    if scales is None or maker is None:
+        return None
+    _, factor, offset = scales
+    constants = editor.constants
+    if maker.weight not in constants or (maker.bias is not None and maker.bias not in constants):
+        return None
+    with np.errstate(all="ignore"):
+        folded = maker.scaled(factor, offset, constants)
+    if not all(np.isfinite(value).all() for value in folded):
+        return None  # a sum of infinities is no number where a sum times infinity is one
+    weight, bias = (
+        editor.constant(f"{maker.name}.{what}.folded", value)
+        for what, value in zip(("weight", "bias"), folded, strict=True)
+    )
+    editor.erase(maker)
+    return replace(maker, output=node.output, weight=weight, bias=bias)
+
+
+def _scales(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
     """Tensor that a node multiplies by a factor and adds an offset to, with these two, one of each
     for every channel; None for another node."""
     if isinstance(node, ops.BatchNorm):
-        return node.data, graph.constants[node.factor], graph.constants[node.offset]
+        return node.data, editor.constants[node.factor], editor.constants[node.offset]
     function = node.function if isinstance(node, ops.Binary) else "add"
     if not isinstance(node, ops.Add | ops.Binary) or function not in ("add", "sub", "mul", "div"):
         return None
-    shape, (a, b) = graph.tensors[node.output].shape, (node.a, node.b)
-    if a in graph.constants and function in ("add", "mul"):
+    shape, (a, b) = editor.shape(node.output), (node.a, node.b)
+    if a in editor.constants and function in ("add", "mul"):
         a, b = b, a
-    value = _by_channel(graph, b, shape)
-    if value is None or graph.tensors[a].shape != shape:
+    value = _by_channel(editor.constants.get(b), shape)
+    if value is None or editor.shape(a) != shape:
         return None
     if function in ("mul", "div"):
         with np.errstate(all="ignore"):
@@ -62,9 +63,8 @@ def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
     return a, np.ones_like(value), value if function == "add" else -value
 
 
-def _by_channel(graph: Graph, name: str, shape: Shape) -> Array | None:
+def _by_channel(value: Array | None, shape: Shape) -> Array | None:
     """One value of a constant for every channel of a result; None where it isn't so."""
-    value = graph.constants.get(name)
     if value is None or value.dtype != np.float32 or len(shape) < 2 or value.ndim > len(shape):
         return None
     whole = value.reshape((1,) * (len(shape) - value.ndim) + value.shape)
@@ -78,18 +78,17 @@ def merge_duplicates(graph: Graph) -> Graph:
 
     before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
     """
-    seen: dict[tuple[object, ...], str] = {}
-    names: dict[str, str] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        node = node.renamed(names)
-        key = (type(node), node.inputs, tuple(node.attributes()), graph.tensors[node.output])
-        if key in seen and node.output not in graph.outputs:
-            names[node.output] = seen[key]
-            continue
-        seen.setdefault(key, node.output)
-        nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+    seen: dict[tuple[object, ...], Node] = {}
+
+    def merged(node: Node, editor: Editor) -> Made:
+        key = (type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output])
+        first = seen.setdefault(key, node)
+        if first.name == node.name or node.output in editor.outputs:
+            return None
+        editor.rename(node.output, first.output)
+        return ()
+
+    return rewrite(graph, Rule(Node, merged))
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -97,17 +96,20 @@ def fold_constants(graph: Graph) -> Graph:
 
     before: w = Dequantize(c)     after: w is a constant
     """
-    constants, uses = dict(graph.constants), graph.uses()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        known = all(name in constants for name in node.inputs) and node.output not in graph.outputs
-        factor = any(isinstance(user, ops.MatMul) for user in uses[node.output])
-        if known and not (factor and isinstance(node, ops.Dequantize)):
-            operands = [constants[name] for name in node.inputs]
-            constants[node.output] = np.asarray(evaluate_node(graph, node, operands))
-        else:
-            nodes.append(node)
-    return replace(graph, nodes=tuple(nodes), constants=constants)
+    return rewrite(graph, Rule(Node, _computed))
+
+
+def _computed(node: Node, editor: Editor) -> Made:
+    """Nothing: the result is a constant by then."""
+    if node.output in editor.outputs or any(name not in editor.constants for name in node.inputs):
+        return None
+    factor = any(isinstance(user, ops.MatMul) for user in editor.readers(node.output))
+    if factor and isinstance(node, ops.Dequantize):
+        return None
+    operands = [editor.constants[name] for name in node.inputs]
+    value = node.evaluate(operands, editor.tensors[node.output])
+    editor.define(node.output, np.asarray(value))
+    return ()
 
 
 def fold_flatten(graph: Graph) -> Graph:
@@ -115,34 +117,13 @@ def fold_flatten(graph: Graph) -> Graph:
 
     before: QDense(QReshape(x[N, C, 1, 1]))     after: QDense(x)
     """
-    makers = graph.producers()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        source = makers.get(node.data) if isinstance(node, ops.QDense) else None
-        if isinstance(source, ops.QReshape) and isinstance(node, ops.QDense):
-            shape = graph.tensors[source.data].shape
-            if len(shape) == 4 and shape[2:] == (1, 1) and _flat(graph, node, shape):
-                node = replace(node, data=source.data)
-        nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+    return rewrite(graph, Rule(ops.QDense, _unflattened))
 
 
-def _flat(graph: Graph, node: ops.QDense, shape: tuple[int, ...]) -> bool:
-    return graph.tensors[node.data].shape == shape[:2]
-
-
-def remove_dead(graph: Graph) -> Graph:
-    """Drops nodes nobody reads, and the tensors and constants only they read."""
-    live = set(graph.outputs)
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if node.output in live:
-            kept.append(node)
-            live.update(node.inputs)
-    live.update(graph.inputs)
-    return replace(
-        graph,
-        nodes=tuple(reversed(kept)),
-        tensors={n: t for n, t in graph.tensors.items() if n in live},
-        constants={n: a for n, a in graph.constants.items() if n in live},
-    )
+def _unflattened(node: ops.QDense, editor: Editor) -> Made:
+    """The layer of an image of one pixel."""
+    source = editor.maker(node.data, ops.QReshape)
+    shape = editor.shape(source.data) if source else ()
+    if source is None or shape[2:] != (1, 1) or editor.shape(node.data) != shape[:2]:
+        return None
+    return replace(node, data=source.data)

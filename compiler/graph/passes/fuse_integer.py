@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 
 
@@ -19,22 +20,17 @@ def fuse_clip(graph: Graph) -> Graph:
 
     Only a QClip that keeps scale and zero point, and a result with no other use.
     """
-    uses, makers = graph.uses(), graph.producers()
-    fused: dict[str, Node] = {}
-    taken: set[str] = set()
-    for node in graph.nodes:
-        if not isinstance(node, ops.QClip) or node.scale != 1.0 or node.in_zp != node.out_zp:
-            continue
-        maker = makers.get(node.data)
-        if maker is None or not maker.CLIPS:
-            continue
-        if len(uses[node.data]) != 1 or node.data in graph.outputs or maker.name in taken:
-            continue
-        limits = {k: min(max(getattr(maker, k), node.lo), node.hi) for k in ("lo", "hi")}
-        fused[node.name] = replace(maker, output=node.output, **limits)
-        taken.add(maker.name)
-    nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
-    return replace(graph, nodes=tuple(nodes))
+    return rewrite(graph, Rule(ops.QClip, _clipped))
+
+
+def _clipped(node: ops.QClip, editor: Editor) -> Made:
+    """The operator that makes a clip's data, with its limits."""
+    maker = editor.own_maker(node.data, Node)
+    if maker is None or not maker.CLIPS or node.scale != 1.0 or node.in_zp != node.out_zp:
+        return None
+    limits = {k: min(max(getattr(maker, k), node.lo), node.hi) for k in ("lo", "hi")}
+    editor.erase(maker)
+    return replace(maker, output=node.output, **limits)
 
 
 def fuse_residual(graph: Graph) -> Graph:
@@ -44,21 +40,15 @@ def fuse_residual(graph: Graph) -> Graph:
     The operand must have no other use; of two, the later one is taken, so that the other one is
     there. The arithmetic is that of the two nodes, bit for bit.
     """
-    uses, makers = graph.uses(), graph.producers()
-    order = {node.name: i for i, node in enumerate(graph.nodes)}
-    taken: set[str] = set()
-    fused: dict[str, Node] = {}
-    for node in graph.nodes:
-        if not isinstance(node, ops.QAdd):
-            continue
-        ours = (n for n in (node.a, node.b) if len(uses[n]) == 1 and n not in graph.outputs)
-        result = [
-            (order[maker.name], maker.name, joined)
-            for maker in map(makers.get, ours)
-            if maker is not None and (joined := maker.with_addition(node)) is not None
-        ]
-        if result:
-            _, maker_name, fused[node.name] = max(result, key=lambda each: each[0])
-            taken.add(maker_name)
-    nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
-    return replace(graph, nodes=tuple(nodes))
+    return rewrite(graph, Rule(ops.QAdd, _added))
+
+
+def _added(node: ops.QAdd, editor: Editor) -> Made:
+    """The operator that makes the later operand and adds the other one."""
+    makers = (editor.own_maker(name, Node) for name in (node.a, node.b))
+    for maker in sorted(filter(None, makers), key=editor.position, reverse=True):
+        joined = maker.with_addition(node)
+        if joined is not None:
+            editor.erase(maker)
+            return joined
+    return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, operands
 
 

@@ -1,0 +1,237 @@
+"""Changes of a graph: an editor, and the rules that it applies.
+
+    Rule    := kinds function
+    function := node editor -> node* | None
+
+A rule is for nodes of some kinds. Its function gives the nodes that stand in a node's place from
+then on: none of them where it is dropped. Or it gives None, and whatever it has changed until then
+is taken back: a rule may try, and see only then that it doesn't fit. ``rewrite`` has each node meet
+the rules in their order, sweep after sweep, until no rule changes anything.
+
+Names of new tensors and nodes are hints: they say where something comes from, to people, and get a
+number where there is one of that name. Nothing looks for a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TypeVar, cast
+
+from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, Shape, TensorType
+
+N = TypeVar("N", bound=Node)
+Made = Node | Sequence[Node] | None  # what stands in a node's place; None: it stays
+Kinds = type[N] | tuple[type[N], ...]
+
+MOST_SWEEPS = 10_000  # more than any network's nodes could need, one after another
+
+
+class Editor:
+    """A graph under change. It begins as a copy of a graph, and ``graph`` gives what it became."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._before = graph
+        self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
+        self.reasons = dict(graph.reasons)
+        self.outputs = frozenset(graph.outputs)
+        self._places = [[node] for node in graph.nodes]
+        self._at = {node.name: place for place, node in enumerate(graph.nodes)}
+        self._makers = graph.producers()
+        self._readers = graph.uses()
+        self._undo: list[Callable[[], None]] = []
+
+    # Questions --------------------------------------------------------------------------------
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes in their order."""
+        return (node for place in self._places for node in place)
+
+    def graph(self) -> Graph:
+        """The graph as it is now."""
+        return replace(
+            self._before,
+            nodes=tuple(self.nodes()),
+            tensors=dict(self.tensors),
+            constants=dict(self.constants),
+            reasons=dict(self.reasons),
+        )
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.tensors[name].shape
+
+    def position(self, node: Node) -> tuple[int, int]:
+        """What orders nodes: that of a node is less than that of those behind it."""
+        place = self._at[node.name]
+        return place, self._index(place, node)
+
+    def _index(self, place: int, node: Node) -> int:
+        return next(n for n, each in enumerate(self._places[place]) if each is node)
+
+    def is_alone(self, name: str) -> bool:
+        """Whether one node reads a tensor, once, and it is no output."""
+        return len(self._readers[name]) == 1 and name not in self.outputs
+
+    def readers(self, name: str) -> Sequence[Node]:
+        """The nodes that read a tensor, once per read."""
+        return self._readers[name]
+
+    def maker(self, name: str | None, kinds: Kinds[N]) -> N | None:
+        """The node that writes a tensor, if it is of some kinds."""
+        node = self._makers.get(name or "")
+        return node if isinstance(node, kinds) else None
+
+    def own_maker(self, name: str | None, kinds: Kinds[N]) -> N | None:
+        """The node of some kinds that writes a tensor which one node alone reads."""
+        node = self.maker(name, kinds)
+        return node if node is not None and self.is_alone(node.output) else None
+
+    def own_reader(self, name: str, kinds: Kinds[N]) -> N | None:
+        """The node of some kinds that alone reads a tensor."""
+        node = self._readers[name][0] if self.is_alone(name) else None
+        return node if isinstance(node, kinds) else None
+
+    # Changes ----------------------------------------------------------------------------------
+
+    def tensor(self, hint: str, kind: TensorType) -> str:
+        """A new tensor of a type; its name."""
+        name = self._fresh(hint)
+        self.tensors[name], self._readers[name] = kind, []
+
+        def undo() -> None:
+            del self.tensors[name], self._readers[name]
+
+        self._undo.append(undo)
+        return name
+
+    def constant(self, hint: str, array: Array) -> str:
+        """A new constant; its name."""
+        name = self.tensor(hint, TensorType(array.shape, str(array.dtype)))
+        self.define(name, array)
+        return name
+
+    def define(self, name: str, array: Array) -> None:
+        """Makes a tensor that no node writes a constant."""
+        self.constants[name] = array
+        self._undo.append(lambda: self.constants.pop(name) and None)
+
+    def retype(self, name: str, kind: TensorType) -> None:
+        """Gives a tensor another type."""
+        before, self.tensors[name] = self.tensors[name], kind
+        self._undo.append(lambda: self.tensors.update({name: before}))
+
+    def replace(self, node: Node, *made: Node) -> None:
+        """Puts nodes in a node's place."""
+        place = self._at[node.name]
+        first = self._index(place, node)
+        self._put(place, first, (node,), made)
+        self._undo.append(lambda: self._put(place, first, made, (node,)))
+
+    def erase(self, node: Node) -> None:
+        """Drops a node; what it writes another one is to write, or nobody to read."""
+        self.replace(node)
+
+    def rename(self, before: str, after: str) -> None:
+        """Has the readers of one tensor read another one."""
+        for node in {node.name: node for node in self._readers[before]}.values():
+            self.replace(node, node.renamed({before: after}))
+
+    def mark(self) -> int:
+        """How many changes a rule has made so far."""
+        return len(self._undo)
+
+    def take_back(self, mark: int = 0) -> None:
+        """Takes back all changes but the first few."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def _fresh(self, hint: str) -> str:
+        """A name that no tensor has."""
+        if hint not in self.tensors:
+            return hint
+        return next(name for n in count(1) if (name := f"{hint}{n}") not in self.tensors)
+
+    def _put(self, place: int, first: int, old: Sequence[Node], new: Sequence[Node]) -> None:
+        """Puts nodes in the place of those from the first on."""
+        self._places[place][first : first + len(old)] = new
+        for node in old:
+            if self._makers.get(node.output) is node:
+                del self._makers[node.output]
+            for name in node.inputs:
+                readers = self._readers[name]
+                del readers[next(n for n, each in enumerate(readers) if each is node)]
+        for node in new:
+            self._at[node.name], self._makers[node.output] = place, node
+            for name in node.inputs:
+                self._readers[name].append(node)
+
+    # Rules ------------------------------------------------------------------------------------
+
+    def sweep(self, rules: Sequence[Rule]) -> bool:
+        """Has every node meet the rules, in their order, until one changes something; whether one
+        did for any."""
+        changed = False
+        for node in [*self.nodes()]:
+            if any(each is node for each in self._places[self._at.get(node.name, 0)]):
+                changed |= any(self.apply(rule, node) for rule in rules)
+        return changed
+
+    def apply(self, rule: Rule, node: Node) -> bool:
+        """Whether a rule changed something for a node."""
+        if not isinstance(node, rule.kinds):
+            return False
+        made = rule.function(node, self)
+        if made is None:
+            self.take_back()
+            return False
+        self.replace(node, *((made,) if isinstance(made, Node) else made))
+        self._undo.clear()
+        return True
+
+
+@dataclass(frozen=True, init=False)
+class Rule:
+    """What stands in the place of nodes of some kinds; see the grammar above."""
+
+    kinds: tuple[type[Node], ...]
+    function: Callable[[Node, Editor], Made]
+
+    def __init__(self, kinds: Kinds[N], function: Callable[[N, Editor], Made]) -> None:
+        every = kinds if isinstance(kinds, tuple) else (kinds,)
+        object.__setattr__(self, "kinds", every)
+        object.__setattr__(self, "function", cast("Callable[[Node, Editor], Made]", function))
+
+
+def rewrite(graph: Graph, *rules: Rule) -> Graph:
+    """The graph when no rule changes anything any more, less what nobody reads by then.
+
+    Raises:
+        GraphError: the rules never come to an end.
+    """
+    editor = Editor(graph)
+    sweeps = 0
+    while editor.sweep(rules):
+        sweeps += 1
+        if sweeps > MOST_SWEEPS:
+            names = ", ".join(rule.function.__name__ for rule in rules)
+            raise GraphError(f"{graph.name}: expected an end of {names}, found none")
+    return remove_dead(editor.graph()) if sweeps else graph
+
+
+def remove_dead(graph: Graph) -> Graph:
+    """Drops nodes nobody reads, and the tensors and constants only they read."""
+    live = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.output in live:
+            kept.append(node)
+            live.update(node.inputs)
+    live.update(graph.inputs)
+    return replace(
+        graph,
+        nodes=tuple(reversed(kept)),
+        tensors={n: t for n, t in graph.tensors.items() if n in live},
+        constants={n: a for n, a in graph.constants.items() if n in live},
+    )
