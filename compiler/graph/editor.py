@@ -37,7 +37,7 @@ class Editor:
         self.reasons = dict(graph.reasons)
         self.outputs = frozenset(graph.outputs)
         self._places = [[node] for node in graph.nodes]
-        self._at = {node.name: place for place, node in enumerate(graph.nodes)}
+        self._at = {id(node): place for place, node in enumerate(graph.nodes)}
         self._makers = graph.producers()
         self._readers = graph.uses()
         self._undo: list[Callable[[], None]] = []
@@ -62,9 +62,17 @@ class Editor:
         """A tensor's shape."""
         return self.tensors[name].shape
 
+    def is_input(self, name: str) -> bool:
+        """Whether the caller gives a tensor."""
+        return name in self._before.inputs
+
+    def is_new(self, name: str) -> bool:
+        """Whether the graph didn't have a tensor of that name before."""
+        return name not in self._before.tensors
+
     def position(self, node: Node) -> tuple[int, int]:
-        """What orders nodes: that of a node is less than that of those behind it."""
-        place = self._at[node.name]
+        """A node's place in the order, less than that of the nodes behind it."""
+        place = self._at[id(node)]
         return place, self._index(place, node)
 
     def _index(self, place: int, node: Node) -> int:
@@ -115,7 +123,11 @@ class Editor:
     def define(self, name: str, array: Array) -> None:
         """Makes a tensor that no node writes a constant."""
         self.constants[name] = array
-        self._undo.append(lambda: self.constants.pop(name) and None)
+
+        def undo() -> None:
+            del self.constants[name]
+
+        self._undo.append(undo)
 
     def retype(self, name: str, kind: TensorType) -> None:
         """Gives a tensor another type."""
@@ -124,7 +136,7 @@ class Editor:
 
     def replace(self, node: Node, *made: Node) -> None:
         """Puts nodes in a node's place."""
-        place = self._at[node.name]
+        place = self._at[id(node)]
         first = self._index(place, node)
         self._put(place, first, (node,), made)
         self._undo.append(lambda: self._put(place, first, made, (node,)))
@@ -139,7 +151,7 @@ class Editor:
             self.replace(node, node.renamed({before: after}))
 
     def mark(self) -> int:
-        """How many changes a rule has made so far."""
+        """Number of changes that a rule has made so far."""
         return len(self._undo)
 
     def take_back(self, mark: int = 0) -> None:
@@ -157,13 +169,14 @@ class Editor:
         """Puts nodes in the place of those from the first on."""
         self._places[place][first : first + len(old)] = new
         for node in old:
+            del self._at[id(node)]
             if self._makers.get(node.output) is node:
                 del self._makers[node.output]
             for name in node.inputs:
                 readers = self._readers[name]
                 del readers[next(n for n, each in enumerate(readers) if each is node)]
         for node in new:
-            self._at[node.name], self._makers[node.output] = place, node
+            self._at[id(node)], self._makers[node.output] = place, node
             for name in node.inputs:
                 self._readers[name].append(node)
 
@@ -174,7 +187,7 @@ class Editor:
         did for any."""
         changed = False
         for node in [*self.nodes()]:
-            if any(each is node for each in self._places[self._at.get(node.name, 0)]):
+            if id(node) in self._at:  # still there
                 changed |= any(self.apply(rule, node) for rule in rules)
         return changed
 
@@ -193,7 +206,7 @@ class Editor:
 
 @dataclass(frozen=True, init=False)
 class Rule:
-    """What stands in the place of nodes of some kinds; see the grammar above."""
+    """Replacement of nodes of some kinds; see the grammar above."""
 
     kinds: tuple[type[Node], ...]
     function: Callable[[Node, Editor], Made]
@@ -217,7 +230,7 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
         if sweeps > MOST_SWEEPS:
             names = ", ".join(rule.function.__name__ for rule in rules)
             raise GraphError(f"{graph.name}: expected an end of {names}, found none")
-    return remove_dead(editor.graph()) if sweeps else graph
+    return remove_dead(editor.graph()) if sweeps else replace(graph, reasons=editor.reasons)
 
 
 def remove_dead(graph: Graph) -> Graph:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
-from vdla.compiler.graph.ir import Array, Graph, Node, Quant, Shape
+from vdla.compiler.graph.editor import Editor
+from vdla.compiler.graph.ir import Array, Node, Quant, Shape
 
 
 class Names(TypedDict):
@@ -25,7 +26,7 @@ class Bounds(TypedDict):
 class Island(Protocol):
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
-    graph: Graph
+    editor: Editor
     names: Names
     out: Quant
     clip: Bounds

@@ -43,7 +43,7 @@ class BatchNorm(Quantizable):
     def quantized(self, island: Island) -> Node:
         """A :class:`QBatchNorm`."""
         data, quant = island.source(self.data)
-        out, known = np.float64(island.out.scale), island.graph.constants
+        out, known = np.float64(island.out.scale), island.editor.constants
         scales = known[self.factor].astype(np.float64) * quant.scale / out
         offsets = known[self.offset].astype(np.float64) / out
         affine_terms(scales, offsets)

@@ -118,7 +118,7 @@ class Interpolate(AnyInterpolate, Quantizable):
     def quantized(self, island: Island) -> Node:
         """A :class:`QInterpolate`."""
         data, quant = island.source(self.data)
-        known = island.graph.constants
+        known = island.editor.constants
         whole = weight_of(known[self.rows], known[self.columns])
         if whole > MOST_WEIGHT:
             raise GraphError(f"expected weights that sum up to {MOST_WEIGHT:,}, found {whole:,}")

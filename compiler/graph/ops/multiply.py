@@ -75,8 +75,8 @@ def gate_shape(shape: Shape) -> Shape:
 
 
 def _quantized(node: Binary, island: Island) -> QMultiply:
-    shape = island.graph.tensors[node.output].shape
-    names = sorted((node.a, node.b), key=lambda name: island.graph.tensors[name].shape != shape)
+    shape = island.editor.tensors[node.output].shape
+    names = sorted((node.a, node.b), key=lambda name: island.editor.tensors[name].shape != shape)
     (a, quant_a), (b, quant_b) = (island.source(name) for name in names)
     scale = np.float32(quant_a.scale) * np.float32(quant_b.scale) / np.float32(island.out.scale)
     island.check_scale(float(scale))

@@ -125,7 +125,7 @@ class AvgPool(AnyAvgPool, Quantizable):
             include_pad=self.include_pad,
             **island.clip,
         )
-        pool.check_multiple(island.graph.tensors[data].shape)
+        pool.check_multiple(island.editor.tensors[data].shape)
         return pool
 
 

@@ -12,12 +12,14 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import (
     external,
     fold,
-    fuse,
     fuse_integer,
+    fuse_qdq,
     images,
     interleave,
     move,
+    move_qdq,
     tabulate,
+    to_int8,
 )
 from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 
@@ -30,12 +32,12 @@ RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
 PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("as_images", images.as_images),
     Pass("fold_scales", fold.fold_scales),
-    Pass("to_int8", fuse.to_int8, adds=MOVING | {ops.FlipSign}),
+    Pass("to_int8", to_int8.to_int8, adds=MOVING | {ops.FlipSign}),
     Pass("merge_duplicates", fold.merge_duplicates),
-    Pass("move_qdq", fuse.move_qdq),
+    Pass("move_qdq", move_qdq.move_qdq),
     Pass("move_interleave", interleave.move_interleave, adds=frozenset((ops.QInterleave,))),
     Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
-    Pass("fuse_qdq", fuse.fuse_qdq, adds=INTEGER - RESIDUAL),
+    Pass("fuse_qdq", fuse_qdq.fuse_qdq, adds=INTEGER - RESIDUAL),
     Pass("fold_moves", move.fold_moves),
     Pass("remove_dead", remove_dead),
     Pass("fuse_clip", fuse_integer.fuse_clip),

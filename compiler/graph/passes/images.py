@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 
 SIGNAL, IMAGE, VOLUME = 3, 4, 5  # axes
 SWAP = (0, 2, 1, 3, 4)  # channels and depth

@@ -17,7 +17,8 @@ def move_interleave(graph: Graph) -> Graph:
 
     It is exact, since all of them work pixel by pixel.
     """
-    return rewrite(graph, Rule((ops.Quantize, ops.Relu, ops.Clip), _exchanged))
+    kinds = Rule(ops.Quantize, _exchanged), Rule(ops.Relu, _exchanged), Rule(ops.Clip, _exchanged)
+    return rewrite(graph, *kinds)
 
 
 def _exchanged(node: ops.Quantize | ops.Relu | ops.Clip, editor: Editor) -> Made:

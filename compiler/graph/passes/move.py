@@ -15,9 +15,9 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.take import OUTSIDE
-from vdla.compiler.graph.editor import remove_dead
 
 MOST = 1 << 22  # elements of an image that is followed: the numbers of each take memory
 RANK = 4

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.ir import Array, Graph, Node, Quant, TensorType
 from vdla.compiler.graph.ops.table import LEAST, RESULTS
-from vdla.compiler.graph.editor import remove_dead
 
 RANGE = np.arange(LEAST, LEAST + RESULTS).astype(np.int8)  # all values that a root can have
 

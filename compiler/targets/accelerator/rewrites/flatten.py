@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, template_of
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config

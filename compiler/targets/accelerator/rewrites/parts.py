@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, operands
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.compiler.targets.accelerator.rewrites.matcher import (
     Deviation,

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
-from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, convolution, operands

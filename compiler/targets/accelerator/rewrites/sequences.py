@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.ir import STRICT, Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
-from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of

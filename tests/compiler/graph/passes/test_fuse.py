@@ -12,7 +12,15 @@ from vdla.analysis.ort import ort_run, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.passes import PIPELINE, fold, fuse, fuse_integer, optimize
+from vdla.compiler.graph.passes import (
+    PIPELINE,
+    fold,
+    fuse_integer,
+    fuse_qdq,
+    move_qdq,
+    optimize,
+    to_int8,
+)
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
@@ -475,7 +483,7 @@ def test_printed_graph():
 
 
 def test_passes_document_before_and_after():
-    for function in (fuse.to_int8, fuse.move_qdq, fuse.fuse_qdq, fuse_integer.fuse_clip,
+    for function in (to_int8.to_int8, move_qdq.move_qdq, fuse_qdq.fuse_qdq, fuse_integer.fuse_clip,
                      fuse_integer.fuse_residual, fold.fold_scales, fold.merge_duplicates,
                      fold.fold_constants, fold.fold_flatten):  # fmt: skip
         assert "before:" in function.__doc__

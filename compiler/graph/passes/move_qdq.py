@@ -1,0 +1,89 @@
+"""Operators without arithmetic move into the integers: :func:`move_qdq`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.ir import Graph, Node, Quant, TensorType
+
+
+def move_qdq(graph: Graph) -> Graph:
+    """Moves pools without arithmetic, and what only moves elements, into the integers.
+
+    before: Dequantize → MaxPool               after: QMaxPool → Dequantize
+    before: MaxPool → Quantize                 after: Quantize → QMaxPool
+    Both are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
+    behind a Dequantize with the same parameters is dropped.
+    """
+    return rewrite(
+        graph, Rule(Node, _sunk), Rule(ops.Quantize, _hoisted), Rule(ops.Quantize, _cancelled)
+    )
+
+
+def _sunk(node: Node, editor: Editor) -> Made:
+    """The operator on integers, and their Dequantize behind it."""
+    source = int8_source(node.inputs[0], editor) if node.integer else None
+    if source is None:
+        return None
+    shape, quant = editor.shape(node.output), quant_of(source)
+    integers = editor.tensor(f"{node.output}.integer", TensorType(shape, "int8", quant))
+    integer = _on_integers(node, integers, source.data, quant)
+    name = f"{node.name}.dequantize"
+    return integer, replace(source, name=name, output=node.output, data=integers)
+
+
+def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
+    """Nothing: the operator that makes its data works on integers by then."""
+    op = editor.own_maker(node.data, Node)
+    if node.axis is not None or op is None or op.integer is None:
+        return None
+    source = op.inputs[0]
+    if isinstance(op, ops.Take) and editor.is_input(source) and len(editor.readers(source)) > 1:
+        return None  # a part of an input: to quantize all of it for each part takes longer
+    kind = replace(editor.tensors[node.output], shape=editor.shape(source))
+    early = editor.tensor(f"{op.output}.quantized", kind)
+    after = _on_integers(op, node.output, early, quant_of(node))
+    editor.replace(op, replace(node, data=source, output=early), after)
+    return ()
+
+
+def _cancelled(node: ops.Quantize, editor: Editor) -> Made:
+    """Nothing: its result is the integers that it repeats."""
+    source = int8_source(node.data, editor)
+    if source is None or node.axis is not None or node.output in editor.outputs:
+        return None
+    if (source.scale, source.zero_point) != (node.scale, node.zero_point):
+        return None
+    maker = editor.maker(source.data, Node)
+    if maker is None or not editor.is_new(source.data) or editor.is_new(node.output):
+        editor.rename(node.output, source.data)
+        return ()
+    editor.rename(source.data, node.output)  # the file's name for them
+    editor.replace(maker, maker.writing(node.output))
+    return ()
+
+
+def _on_integers(node: Node, output: str, data: str, quant: Quant) -> Node:
+    """A node on integers of a scale and zero point."""
+    values = dict(node.attributes())
+    if "fill" in values:
+        values["fill"] = float(quant.zero_point)  # the fill of reals is 0, or isn't used
+    kind = cast("Callable[..., Node]", node.integer)
+    return kind(name=node.name, output=output, data=data, **values)
+
+
+def int8_source(name: str | None, editor: Editor) -> ops.Dequantize | None:
+    """The Dequantize that makes a tensor of int8 with one scale; None where none does."""
+    node = editor.maker(name, ops.Dequantize)
+    if node is None or node.axis is not None or editor.tensors[node.data].dtype != "int8":
+        return None
+    return node
+
+
+def quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:
+    """The one scale and zero point of a node."""
+    return Quant(node.scale[0], node.zero_point[0])
