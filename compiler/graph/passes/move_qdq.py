@@ -62,6 +62,7 @@ def _cancelled(node: ops.Quantize, editor: Editor) -> Made:
     if maker is None or not editor.is_new(source.data) or editor.is_new(node.output):
         editor.rename(node.output, source.data)
         return ()
+    editor.retype(node.output, editor.tensors[source.data])
     editor.rename(source.data, node.output)  # the file's name for them
     editor.replace(maker, maker.writing(node.output))
     return ()

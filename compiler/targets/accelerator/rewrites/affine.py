@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.ir import Array, Graph, Shape
+from vdla.compiler.targets.accelerator.rewrites.neighbours import quantizing
 
 IMAGE = 4  # dimensions of an image
 
@@ -22,45 +21,29 @@ def spell_affine(graph: Graph) -> Graph:
     Results are the file's, but for ties. A Quantize alone may read them: floats stay as they are
     where nothing quantizes them.
     """
-    speller = _Speller(graph.copy())
-    nodes = [speller.made(node) for node in graph.nodes]
-    return graph if nodes == [*graph.nodes] else replace(speller.graph, nodes=tuple(nodes))
+    return rewrite(graph, Rule(ops.Add, _scaled), Rule(ops.Binary, _scaled))
 
 
-@dataclass
-class _Speller:
-    graph: Graph
-
-    def __post_init__(self) -> None:
-        self.around = Neighbours(self.graph)
-
-    def made(self, node: Node) -> Node:
-        """Node in a node's place."""
-        if not isinstance(node, ops.Add | ops.Binary) or self.around.end(node) is None:
-            return node
-        known, shape = self.graph.constants, self.around.shape(node.output)
-        data, other = (node.b, node.a) if node.a in known else (node.a, node.b)
-        source = self.around.makers.get(data)
-        integers = isinstance(source, ops.Dequantize) and source.axis is None
-        if not integers or other not in known or self.around.shape(data) != shape:
-            return node
-        values = channels(known[other], shape)
-        terms = None if values is None else affine(node, values, data == node.b)
-        if terms is None:
-            return node
-        factor, offset = (
-            self.constant(f"{node.name}.{what}", array)
-            for what, array in zip(("factor", "offset"), terms, strict=True)
-        )
-        return ops.BatchNorm(
-            name=node.name, output=node.output, data=data, factor=factor, offset=offset
-        )
-
-    def constant(self, name: str, array: Array) -> str:
-        """A new constant of float32."""
-        self.graph.constants[name] = array.astype(np.float32)
-        self.graph.tensors[name] = TensorType(array.shape, "float32")
-        return name
+def _scaled(node: ops.Add | ops.Binary, editor: Editor) -> Made:
+    """The BatchNorm that a sum or a product with a constant is."""
+    known, shape = editor.constants, editor.shape(node.output)
+    data, other = (node.b, node.a) if node.a in known else (node.a, node.b)
+    source = editor.maker(data, ops.Dequantize)
+    if source is None or source.axis is not None or quantizing(node, editor) is None:
+        return None
+    if other not in known or editor.shape(data) != shape:
+        return None
+    values = channels(known[other], shape)
+    terms = None if values is None else affine(node, values, data == node.b)
+    if terms is None:
+        return None
+    factor, offset = (
+        editor.constant(f"{node.name}.{what}", array.astype(np.float32))
+        for what, array in zip(("factor", "offset"), terms, strict=True)
+    )
+    return ops.BatchNorm(
+        name=node.name, output=node.output, data=data, factor=factor, offset=offset
+    )
 
 
 def affine(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, template_of
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -22,18 +22,17 @@ def read_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
     before: x: [1, 64, 7, 7] of QConv2d; f = QReshape(x): [1, 3136]; y = QDense(f, w: [512, 3136])
     after:  y = QDense(x, w)
     """
-    makers = graph.producers()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        source = makers.get(node.data) if isinstance(node, ops.QDense) else None
-        if isinstance(node, ops.QDense) and isinstance(source, ops.QReshape):
-            whole = replace(node, data=source.data)
-            maker = makers.get(source.data)
-            accelerated = maker is not None and refusal(maker, graph, config, min_fill) is None
-            if accelerated and _fits(whole, graph, config, min_fill):
-                node = whole
-        nodes.append(node)
-    return remove_dead(replace(graph, nodes=tuple(nodes)))
+
+    def whole(node: ops.QDense, editor: Editor) -> Made:
+        flat = editor.maker(node.data, ops.QReshape)
+        maker = editor.maker(flat.data, Node) if flat else None
+        if flat is None or maker is None:
+            return None
+        now, made = editor.graph(), replace(node, data=flat.data)
+        accelerated = refusal(maker, now, config, min_fill) is None
+        return made if accelerated and _fits(made, now, config, min_fill) else None
+
+    return rewrite(graph, Rule(ops.QDense, whole))
 
 
 def _fits(node: ops.QDense, graph: Graph, config: Config, min_fill: float) -> bool:

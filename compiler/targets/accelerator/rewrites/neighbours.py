@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.ir import Graph, Node, Shape
 
 EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}  # the least and the greatest of each
@@ -76,3 +77,10 @@ class Neighbours:
                 if isinstance(node, passed) or node.ELEMENTWISE:
                     rest.append(node.output)
         return False
+
+
+def quantizing(node: Node, editor: Editor) -> ops.Quantize | None:
+    """The Quantize node with one scale that alone reads a node's result; None where there is
+    none."""
+    end = editor.own_reader(node.output, ops.Quantize)
+    return end if end is not None and end.axis is None else None

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.numbers import requantize
 from vdla.isa.numbers import pack_scale
 
@@ -24,28 +25,29 @@ def rescale_tables(graph: Graph) -> Graph:
     Both roundings are in the new table, the old one's and the concatenation's, so that no number
     changes. A concatenation that also limits its parts stays.
     """
-    graph, uses, makers = graph.copy(), graph.uses(), graph.producers()
-    changed: dict[str, Node] = {}
-    for node in graph.nodes:
-        if type(node) is not ops.QConcat or (node.lo, node.hi) != (-128, 127):
-            continue
-        scales, zeros = list(node.scales), list(node.zps)
-        for number, name in enumerate(node.parts):
-            maker, plain = makers.get(name), (scales[number], zeros[number]) == (1.0, node.out_zp)
-            alone = len(uses[name]) == 1 and name not in graph.outputs
-            if isinstance(maker, ops.QTable) and alone and not plain:
-                changed[maker.name] = _rescaled(maker, node, number, graph)
-                scales[number], zeros[number] = 1.0, node.out_zp
-        changed[node.name] = replace(node, scales=tuple(scales), zps=tuple(zeros))
-    return replace(graph, nodes=tuple(changed.get(node.name, node) for node in graph.nodes))
+    return rewrite(graph, Rule(ops.QConcat, _rescaled))
 
 
-def _rescaled(maker: ops.QTable, node: ops.QConcat, number: int, graph: Graph) -> ops.QTable:
-    """A table that gives a part as the concatenation has it; ``graph`` gets its results."""
-    name, quant = f"{maker.output}.rescaled", graph.tensors[node.output].quant
-    values = graph.constants[maker.table].astype(np.int64) - node.zps[number]
+def _rescaled(node: ops.QConcat, editor: Editor) -> Made:
+    """The concatenation behind tables that give its scale."""
+    scales, zeros = list(node.scales), list(node.zps)
+    if type(node) is not ops.QConcat or (node.lo, node.hi) != (-128, 127):
+        return None
+    for number, name in enumerate(node.parts):
+        maker = editor.own_maker(name, ops.QTable)
+        plain = (scales[number], zeros[number]) == (1.0, node.out_zp)
+        if maker is not None and not plain:
+            editor.replace(maker, _at_scale_of(node, number, maker, editor))
+            scales[number], zeros[number] = 1.0, node.out_zp
+    made = replace(node, scales=tuple(scales), zps=tuple(zeros))
+    return None if made == node else made
+
+
+def _at_scale_of(node: ops.QConcat, number: int, maker: ops.QTable, editor: Editor) -> ops.QTable:
+    """A table that gives a part as a concatenation has it."""
+    quant = editor.tensors[node.output].quant
+    values = editor.constants[maker.table].astype(np.int64) - node.zps[number]
     limits = node.out_zp, node.lo, node.hi
-    graph.constants[name] = requantize(values, pack_scale(node.scales[number]), *limits)
-    graph.tensors[name] = graph.tensors[maker.table]
-    graph.tensors[maker.output] = replace(graph.tensors[maker.output], quant=quant)
-    return replace(maker, table=name)
+    table = requantize(values, pack_scale(node.scales[number]), *limits)
+    editor.retype(maker.output, replace(editor.tensors[maker.output], quant=quant))
+    return replace(maker, table=editor.constant(f"{maker.output}.rescaled", table))

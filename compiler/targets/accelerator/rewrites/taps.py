@@ -7,14 +7,14 @@ the accelerator gets a convolution with a smaller kernel over more channels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -32,31 +32,30 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
     Of rows, columns and both, what takes the fewest cycles is folded. The data must come from the
     processor; bit for bit the result is the same.
     """
-    makers = graph.producers()
-    nodes: list[Node] = []
-    tensors, constants = dict(graph.tensors), dict(graph.constants)
-    for node in graph.nodes:
-        if not _wanted(node, makers, graph, config, min_fill):
-            nodes.append(node)
-            continue
-        folds = [_fold(node, graph, rows, cols) for rows, cols in CHOICES]
-        best = min(folds, key=lambda fold: _cycles(fold, graph, config))
-        weight = _taps_as_channels(graph.constants[node.weight], best.patches.kernel)
-        tensors[best.patches.output] = best.image
-        tensors[best.conv.weight] = TensorType(weight.shape, "int8")
-        constants[best.conv.weight] = weight
-        nodes += [best.patches, best.conv]
-    return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
+
+    def folded(node: ops.QConv2d, editor: Editor) -> Made:
+        maker = editor.maker(node.data, Node)
+        if type(node) is not ops.QConv2d or node.groups != 1 or isinstance(maker, ops.Im2col):
+            return None
+        now = editor.graph()
+        if not _is_wanted(node, maker, now, config, min_fill):
+            return None
+        folds = [_fold(node, now, rows, cols) for rows, cols in CHOICES]
+        best = min(folds, key=lambda fold: _cycles(fold, now, config))
+        weight = _taps_as_channels(editor.constants[node.weight], best.patches.kernel)
+        data = editor.tensor(best.patches.output, best.image)
+        taps = editor.constant(best.conv.weight, weight)
+        patches = replace(best.patches, name=data, output=data)
+        return patches, replace(best.conv, data=data, weight=taps)
+
+    return rewrite(graph, Rule(ops.QConv2d, folded))
 
 
-def _wanted(
-    node: Node, makers: Mapping[str, Node], graph: Graph, config: Config, min_fill: float
-) -> TypeGuard[ops.QConv2d]:
-    """Whether a node is a convolution of what the processor makes, refused for its few channels
-    alone."""
-    if type(node) is not ops.QConv2d or node.groups != 1:
-        return False
-    maker = makers.get(node.data)  # None: the caller
+def _is_wanted(
+    node: ops.QConv2d, maker: Node | None, graph: Graph, config: Config, min_fill: float
+) -> bool:
+    """Whether a node is a convolution of what the processor or the caller makes, refused for its
+    few channels alone."""
     return (
         (maker is None or refusal(maker, graph, config, min_fill) is not None)
         and refusal(node, graph, config, min_fill) is not None
