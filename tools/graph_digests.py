@@ -3,7 +3,7 @@
     python tools/graph_digests.py [FILE ...] [--networks 25] [-c paper -c tiny]
 
 For each config and network a line: the digest is over every node's operator, fields, operands,
-types, constants and placement, in the graph's order, and not over names. A change of the compiler
+types, constants and placement, in the graph's order, and not over names or meanings of integers. A change of the compiler
 that is to change no graph prints the same lines as before. Networks are the bundled ones, random
 ones, quantized, as the tests make them, and quantized ONNX files.
 """
@@ -78,7 +78,9 @@ class Description:
         self.numbers[name] = number = len(self.numbers)
         value = self.graph.constants.get(name)
         constant = "" if value is None else hashlib.sha256(value.tobytes()).hexdigest()
-        return f"{number}: {self.graph.tensors.get(name)} {constant}"
+        kind = self.graph.tensors.get(name)  # none of what passes between the parts of a node
+        lies = f"{kind.dtype}{kind.shape}/{kind.block}" if kind else ""
+        return f"{number}: {lies} {constant}"
 
 
 def digest(path: Path, config: str) -> str:

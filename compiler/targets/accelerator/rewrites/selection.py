@@ -8,14 +8,15 @@ them, bit for bit. The window's place and its stride cut rows and columns, its p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -34,41 +35,17 @@ def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) ->
 
     A node stays that would become a convolution that the accelerator refuses.
     """
-    return _Selector(graph, config, min_fill).run()
 
+    def fits(node: Node, editor: Editor) -> bool:
+        return refusal(node, editor.graph(), config, min_fill) is None
 
-@dataclass
-class _Selector:
-    graph: Graph
-    config: Config
-    min_fill: float
+    def selected(node: ops.QTake | ops.QConcat, editor: Editor) -> Made:
+        if len(editor.shape(node.output)) != 4 or fits(node, editor):
+            return None
+        made = _selected(node, editor) if isinstance(node, ops.QTake) else _joined(node, editor)
+        return made if made and all(fits(each, editor) for each in made) else None
 
-    def run(self) -> Graph:
-        """The graph with all such nodes replaced."""
-        nodes: list[Node] = []
-        for node in self.graph.nodes:
-            attempt = self.graph.copy()
-            made = self.convolutions(node, attempt)
-            if made and all(self.fits(each, attempt) for each in made):
-                self.graph = attempt
-                nodes += made
-            else:
-                nodes.append(node)
-        return replace(self.graph, nodes=tuple(nodes))
-
-    def fits(self, node: Node, graph: Graph) -> bool:
-        """Whether the accelerator takes a node."""
-        return refusal(node, graph, self.config, self.min_fill) is None
-
-    def convolutions(self, node: Node, graph: Graph) -> Sequence[Node]:
-        """Convolutions that a node becomes; its tensors and constants are added to ``graph``."""
-        if self.fits(node, self.graph) or len(graph.tensors[node.output].shape) != 4:
-            return ()
-        if isinstance(node, ops.QTake):
-            return _selected(node, graph)
-        if isinstance(node, ops.QConcat) and node.axis == 1:
-            return _joined(node, graph)
-        return ()
+    return rewrite(graph, Rule(ops.QTake, selected), Rule(ops.QConcat, selected))
 
 
 class _Axis(NamedTuple):
@@ -81,9 +58,9 @@ class _Axis(NamedTuple):
     after: int
 
 
-def _selected(node: ops.QTake, graph: Graph) -> Sequence[Node]:
+def _selected(node: ops.QTake, editor: Editor) -> Sequence[Node]:
     """A QTake as a convolution; none where rows or columns don't step evenly."""
-    shape = graph.tensors[node.data].shape
+    shape = editor.shape(node.data)
     images, channels, rows, columns = node.tables()
     down, across = _axis(rows, shape[2]), _axis(columns, shape[3])
     if list(images) != list(range(shape[0])) or down is None or across is None:
@@ -93,7 +70,7 @@ def _selected(node: ops.QTake, graph: Graph) -> Sequence[Node]:
         if channel != OUTSIDE:
             weight[output, channel, down.tap, across.tap] = 1
     zero = int(node.fill)
-    conv = _convolution(node.name, node.output, node.data, weight, graph)
+    conv = _convolution(node.name, node.output, node.data, weight, editor)
     return (
         replace(
             conv,
@@ -127,29 +104,30 @@ def _axis(table: Sequence[int], size: int) -> _Axis | None:
     return _Axis(taps, tap, stride, before, after)
 
 
-def _joined(node: ops.QConcat, graph: Graph) -> Sequence[Node]:
+def _joined(node: ops.QConcat, editor: Editor) -> Sequence[Node]:
     """Parts one behind another: each is brought to its channels and added to those before it.
 
     What a part adds to others' channels is 0, so that the sum is exact.
     """
-    shape = graph.tensors[node.output].shape
-    sizes = [graph.tensors[part].shape[1] for part in node.parts]
+    if node.axis != 1:
+        return ()
+    shape = editor.shape(node.output)
+    sizes = [editor.shape(part)[1] for part in node.parts]
     starts = list(accumulate(sizes, initial=0))[:-1]
     nodes: list[Node] = []
     for number, (part, start) in enumerate(zip(node.parts, starts, strict=True)):
         last = number == len(sizes) - 1
-        output = node.output if last else f"{node.name}.to{number}"
+        kind = editor.tensors[node.output]
+        output = node.output if last else editor.tensor(f"{node.name}.to{number}", kind)
         name = node.name if last else output
         weight = np.zeros((shape[1], sizes[number], 1, 1), np.int8)
         weight[start : start + sizes[number], :, 0, 0] = np.eye(sizes[number], dtype=np.int8)
         conv = replace(
-            _convolution(name, output, part, weight, graph),
+            _convolution(name, output, part, weight, editor),
             scale=(node.scales[number],) * shape[1],
             in_zp=node.zps[number],
             out_zp=node.out_zp,
         )
-        if not last:
-            graph.tensors[output] = replace(graph.tensors[node.output])
         nodes.append(conv if number == 0 else _added(conv, nodes[-1].output, node, last))
     return nodes
 
@@ -167,18 +145,14 @@ def _added(conv: ops.QSelect, before: str, node: ops.QConcat, last: bool) -> ops
     )
 
 
-def _convolution(name: str, output: str, data: str, weight: Array, graph: Graph) -> ops.QSelect:
-    """A convolution without a change of scale, its weights and biases in the graph."""
-    constants = {f"{name}.selection": weight, f"{name}.nothing": np.zeros(len(weight), np.int32)}
-    for key, array in constants.items():
-        graph.constants[key] = array
-        graph.tensors[key] = TensorType(array.shape, str(array.dtype))
+def _convolution(name: str, output: str, data: str, weight: Array, editor: Editor) -> ops.QSelect:
+    """A convolution without a change of scale, its weights and biases new constants."""
     return ops.QSelect(
         name=name,
         output=output,
         data=data,
-        weight=f"{name}.selection",
-        bias=f"{name}.nothing",
+        weight=editor.constant(f"{name}.selection", weight),
+        bias=editor.constant(f"{name}.nothing", np.zeros(len(weight), np.int32)),
         scale=(1.0,) * len(weight),
         in_zp=0,
         out_zp=0,

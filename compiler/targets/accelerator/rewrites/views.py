@@ -7,9 +7,11 @@ slice of whole blocks is a range of its data's bytes.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -22,27 +24,25 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
     before: y = QTake(x), channels 16 to 31 of all pixels    after: y = QTakeView(x)
     before: y = Take(x), rows 4 to 7 of all, int32           after: y = QTakeView(x)
     """
-    makers: dict[str, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if _is_range(node, graph, config.channel_block):
-            assert isinstance(node, ops.QTake | ops.Take)
-            maker = makers.get(node.data)
-            if maker is not None and refusal(maker, graph, config, min_fill) is None:
-                node = ops.QTakeView(**node.values())
-        makers[node.output] = node
-        nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+
+    def viewed(node: ops.QTake | ops.Take, editor: Editor) -> Made:
+        maker = editor.maker(node.data, Node)
+        if maker is None or not _is_range(node, editor, config.channel_block):
+            return None
+        accelerated = refusal(maker, editor.graph(), config, min_fill) is None
+        return ops.QTakeView(**node.values()) if accelerated else None
+
+    return rewrite(graph, Rule(ops.QTake, viewed), Rule(ops.Take, viewed))
 
 
-def _is_range(node: Node, graph: Graph, block: int) -> bool:
+def _is_range(node: ops.QTake | ops.Take, editor: Editor, block: int) -> bool:
     """Whether a node takes all of some blocks of one image's channels, one behind another, or all
     of some vectors of int32."""
-    if isinstance(node, ops.Take) and graph.tensors[node.output].dtype == "int32":
-        return _is_range_of_rows(node, graph.tensors[node.data].shape)
+    shape = editor.shape(node.data)
+    if type(node) is ops.Take and editor.tensors[node.output].dtype == "int32":
+        return _is_range_of_rows(node, shape)
     if type(node) is not ops.QTake:
         return False
-    shape = graph.tensors[node.data].shape
     if len(shape) not in (2, 4) or shape[0] != 1:
         return False
     batch, channels, *image = node.tables()
@@ -71,39 +71,24 @@ def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Grap
     A tensor can be a part of one result alone, once; other results get a copy of it. A
     concatenation stays where none of its parts would be a view that the accelerator writes.
     """
-    return _Viewer(graph, config, min_fill).run()
+    taken = set[str]()
 
+    def accelerates(node: Node | None, editor: Editor) -> bool:
+        """Whether the accelerator takes a node; the caller makes inputs, and it takes none."""
+        return node is not None and refusal(node, editor.graph(), config, min_fill) is None
 
-class _Viewer:
-    """``taken`` are the tensors that are views already."""
-
-    def __init__(self, graph: Graph, config: Config, min_fill: float) -> None:
-        self.graph, self.config, self.min_fill = graph.copy(), config, min_fill
-        self.makers = graph.producers()
-        self.taken: set[str] = set()
-
-    def run(self) -> Graph:
-        """The graph with all such concatenations replaced."""
-        nodes: list[Node] = []
-        for node in self.graph.nodes:
-            if type(node) is ops.QConcat and node.axis in (0, 1):
-                nodes += self.joined(node)
-            else:
-                nodes.append(node)
-        return replace(self.graph, nodes=tuple(nodes))
-
-    def joined(self, node: ops.QConcat) -> list[Node]:
-        """Nodes that a concatenation becomes: copies of some parts, and its addresses."""
-        numbers = range(len(node.parts))
-        views = {n for n in numbers if self.may_be_view(node, n)}
-        together = node.axis == 0 or self.graph.tensors[node.output].shape[0] == 1
-        if not (together and self.accelerates(node)) or not any(
-            self.accelerates(self.makers.get(node.parts[n])) for n in views
-        ):
-            return [node]
-        copies = {n: self.copy(node, n) for n in numbers if n not in views}
-        parts = [copies[n].output if n in copies else node.parts[n] for n in numbers]
-        self.taken.update(parts)
+    def joined(node: ops.QConcat, editor: Editor) -> Made:
+        """Copies of some parts, and the result's addresses."""
+        together = node.axis == 0 or (node.axis == 1 and editor.shape(node.output)[0] == 1)
+        if type(node) is not ops.QConcat or not together or not accelerates(node, editor):
+            return None
+        views = {n for n in range(len(node.parts)) if _may_be_view(node, n, taken, editor)}
+        makers = (editor.maker(node.parts[n], Node) for n in views)
+        if not any(accelerates(maker, editor) for maker in makers):
+            return None
+        copies = {n: _copy(node, n, editor) for n in range(len(node.parts)) if n not in views}
+        parts = [copies[n].output if n in copies else part for n, part in enumerate(node.parts)]
+        taken.update(parts)
         fields = {
             **node.values(),
             "parts": tuple(parts),
@@ -112,35 +97,33 @@ class _Viewer:
             "lo": -128,
             "hi": 127,
         }
-        return [*copies.values(), ops.QConcatView(**fields)]
+        return *copies.values(), ops.QConcatView(**fields)
 
-    def may_be_view(self, node: ops.QConcat, number: int) -> bool:
-        """Whether a part is in the result as it is, and no view of another one."""
-        name = node.parts[number]
-        plain = (node.scales[number], node.zps[number]) == (1.0, node.out_zp)
-        unlimited = (node.lo, node.hi) == (-128, 127)
-        sliced = isinstance(self.makers.get(name), ops.QTakeView)
-        free = not sliced and name not in self.taken and name not in self.graph.constants
-        return plain and unlimited and free and node.parts.index(name) == number
+    return rewrite(graph, Rule(ops.QConcat, joined))
 
-    def accelerates(self, node: Node | None) -> bool:
-        """Whether the accelerator takes a node; the caller makes inputs, and it takes none."""
-        if node is None:
-            return False
-        return refusal(node, self.graph, self.config, self.min_fill) is None
 
-    def copy(self, node: ops.QConcat, number: int) -> ops.QClip:
-        """A part at the result's scale and within its limits, bit for bit as the node has it."""
-        part, name = node.parts[number], f"{node.name}.part{number}"
-        quant = self.graph.tensors[node.output].quant
-        self.graph.tensors[name] = replace(self.graph.tensors[part], quant=quant)
-        return ops.QClip(
-            name=name,
-            output=name,
-            data=part,
-            scale=node.scales[number],
-            in_zp=node.zps[number],
-            out_zp=node.out_zp,
-            lo=node.lo,
-            hi=node.hi,
-        )
+def _may_be_view(node: ops.QConcat, number: int, taken: Container[str], editor: Editor) -> bool:
+    """Whether a part is in the result as it is, and no view of another one, as those taken are."""
+    name = node.parts[number]
+    plain = (node.scales[number], node.zps[number]) == (1.0, node.out_zp)
+    unlimited = (node.lo, node.hi) == (-128, 127)
+    sliced = editor.maker(name, ops.QTakeView) is not None
+    free = not sliced and name not in taken and name not in editor.constants
+    return plain and unlimited and free and node.parts.index(name) == number
+
+
+def _copy(node: ops.QConcat, number: int, editor: Editor) -> ops.QClip:
+    """A part at the result's scale and within its limits, bit for bit as the node has it."""
+    part, quant = node.parts[number], editor.tensors[node.output].quant
+    kind = replace(editor.tensors[part], quant=quant)
+    name = editor.tensor(f"{node.name}.part{number}", kind)
+    return ops.QClip(
+        name=name,
+        output=name,
+        data=part,
+        scale=node.scales[number],
+        in_zp=node.zps[number],
+        out_zp=node.out_zp,
+        lo=node.lo,
+        hi=node.hi,
+    )
