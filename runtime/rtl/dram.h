@@ -105,6 +105,8 @@ class Memory {
     void begin() {
         cycle_ = bus_free_ = 0;
         served_write_ = false;
+        write_opens_ = true;
+        write_response_ = kOkay;  // a memory of the other kind may have left an error
         controller_.reset();
     }
 
