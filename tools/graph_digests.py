@@ -3,9 +3,9 @@
     python tools/graph_digests.py [FILE ...] [--networks 25] [-c paper -c tiny]
 
 For each config and network a line: the digest is over every node's operator, fields, operands,
-types, constants and placement, in the graph's order, and not over names or meanings of integers. A change of the compiler
-that is to change no graph prints the same lines as before. Networks are the bundled ones, random
-ones, quantized, as the tests make them, and quantized ONNX files.
+types, constants and placement, in the graph's order, and neither over names nor over what integers
+mean. A change of the compiler that is to change no graph prints the same lines as before. Networks
+are the bundled ones, random ones, quantized, as the tests make them, and quantized ONNX files.
 """
 
 from __future__ import annotations

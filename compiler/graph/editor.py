@@ -1,12 +1,11 @@
 """Changes of a graph: an editor, and the rules that it applies.
 
-    Rule    := kinds function
-    function := node editor -> node* | None
+    rule := function: node editor -> node* | None     of the kinds that the annotation of node names
 
-A rule is for nodes of some kinds. Its function gives the nodes that stand in a node's place from
-then on: none of them where it is dropped. Or it gives None, and whatever it has changed until then
-is taken back: a rule may try, and see only then that it doesn't fit. ``rewrite`` has each node meet
-the rules in their order, sweep after sweep, until no rule changes anything.
+A rule gives the nodes that stand in a node's place from then on: none of them where it is dropped.
+Or it gives None, and whatever it has changed until then is taken back: a rule may try, and see only
+then that it doesn't fit. ``rewrite`` has each node meet the rules in their order, sweep after
+sweep, until no rule changes anything.
 
 Names of new tensors and nodes are hints: they say where something comes from, to people, and get a
 number where there is one of that name. Nothing looks for a name.
@@ -16,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import count
-from typing import TypeVar, cast
+from typing import Never, TypeVar, cast, get_type_hints
 
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, Shape, TensorType
 
@@ -182,16 +182,16 @@ class Editor:
 
     # Rules ------------------------------------------------------------------------------------
 
-    def sweep(self, rules: Sequence[Rule]) -> bool:
+    def sweep(self, rules: Sequence[_Rule]) -> bool:
         """Has every node meet the rules, in their order, until one changes something; whether one
         did for any."""
         changed = False
         for node in [*self.nodes()]:
             if id(node) in self._at:  # still there
-                changed |= any(self.apply(rule, node) for rule in rules)
+                changed |= any(self._apply(rule, node) for rule in rules)
         return changed
 
-    def apply(self, rule: Rule, node: Node) -> bool:
+    def _apply(self, rule: _Rule, node: Node) -> bool:
         """Whether a rule changed something for a node."""
         if not isinstance(node, rule.kinds):
             return False
@@ -204,17 +204,22 @@ class Editor:
         return True
 
 
-@dataclass(frozen=True, init=False)
-class Rule:
-    """Replacement of nodes of some kinds; see the grammar above."""
+Rule = Callable[[Never, Editor], Made]  # of any kinds of nodes
 
-    kinds: tuple[type[Node], ...]
+
+@dataclass(frozen=True)
+class _Rule:
+    """A rule, and the kinds of nodes that it is for."""
+
     function: Callable[[Node, Editor], Made]
+    kinds: type[Node]  # or several, as a union
 
-    def __init__(self, kinds: Kinds[N], function: Callable[[N, Editor], Made]) -> None:
-        every = kinds if isinstance(kinds, tuple) else (kinds,)
-        object.__setattr__(self, "kinds", every)
-        object.__setattr__(self, "function", cast("Callable[[Node, Editor], Made]", function))
+    @classmethod
+    def of(cls, function: Rule) -> _Rule:
+        """A function as a rule."""
+        name = next(iter(signature(function).parameters))
+        whole = cast("Callable[[Node, Editor], Made]", function)
+        return cls(whole, get_type_hints(function)[name])
 
 
 def rewrite(graph: Graph, *rules: Rule) -> Graph:
@@ -223,12 +228,12 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
     Raises:
         GraphError: the rules never come to an end.
     """
-    editor = Editor(graph)
+    editor, every = Editor(graph), [_Rule.of(rule) for rule in rules]
     sweeps = 0
-    while editor.sweep(rules):
+    while editor.sweep(every):
         sweeps += 1
         if sweeps > MOST_SWEEPS:
-            names = ", ".join(rule.function.__name__ for rule in rules)
+            names = ", ".join(rule.__name__ for rule in rules)
             raise GraphError(f"{graph.name}: expected an end of {names}, found none")
     return remove_dead(editor.graph()) if sweeps else replace(graph, reasons=editor.reasons)
 
@@ -240,7 +245,7 @@ def remove_dead(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         if node.output in live:
             kept.append(node)
-            live.update(node.inputs)
+            live.update(node.inputs, node.inner_tensors)
     live.update(graph.inputs)
     return replace(
         graph,

@@ -289,6 +289,11 @@ class Node:
         names = (getattr(self, key) for key in self.PARAMETERS)
         return frozenset(name for name in names if name is not None)
 
+    @property
+    def inner_tensors(self) -> tuple[str, ...]:
+        """The tensors that it keeps to itself, which have types: what passes between its parts."""
+        return ()
+
     def values(self) -> dict[str, Any]:
         """Every field's value by its name, to make another node of."""
         return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -34,6 +34,11 @@ class Fused(Node):
         """The names of the tensors that hold its parts' weights."""
         return frozenset(name for part in self.parts for name in part.parameters)
 
+    @property
+    def inner_tensors(self) -> tuple[str, ...]:
+        """The results of all parts but the last."""
+        return tuple(part.output for part in self.parts[:-1])
+
     def renamed(self, names: Mapping[str, str]) -> Self:
         """A copy whose parts read other tensors, too."""
         parts = tuple(part.renamed(names) for part in self.parts)

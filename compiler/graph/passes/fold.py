@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
 from vdla.compiler.graph.ops.products import FloatProducts
 
@@ -18,7 +18,7 @@ def fold_scales(graph: Graph) -> Graph:
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
     """
-    return rewrite(graph, Rule((ops.BatchNorm, ops.Add, ops.Binary), _scaled))
+    return rewrite(graph, _scaled)
 
 
 def _scaled(node: Node, editor: Editor) -> Made:
@@ -88,7 +88,7 @@ def merge_duplicates(graph: Graph) -> Graph:
         editor.rename(node.output, first.output)
         return ()
 
-    return rewrite(graph, Rule(Node, merged))
+    return rewrite(graph, merged)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -96,7 +96,7 @@ def fold_constants(graph: Graph) -> Graph:
 
     before: w = Dequantize(c)     after: w is a constant
     """
-    return rewrite(graph, Rule(Node, _computed))
+    return rewrite(graph, _computed)
 
 
 def _computed(node: Node, editor: Editor) -> Made:
@@ -117,7 +117,7 @@ def fold_flatten(graph: Graph) -> Graph:
 
     before: QDense(QReshape(x[N, C, 1, 1]))     after: QDense(x)
     """
-    return rewrite(graph, Rule(ops.QDense, _unflattened))
+    return rewrite(graph, _unflattened)
 
 
 def _unflattened(node: ops.QDense, editor: Editor) -> Made:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 
 
@@ -20,7 +20,7 @@ def fuse_clip(graph: Graph) -> Graph:
 
     Only a QClip that keeps scale and zero point, and a result with no other use.
     """
-    return rewrite(graph, Rule(ops.QClip, _clipped))
+    return rewrite(graph, _clipped)
 
 
 def _clipped(node: ops.QClip, editor: Editor) -> Made:
@@ -40,7 +40,7 @@ def fuse_residual(graph: Graph) -> Graph:
     The operand must have no other use; of two, the later one is taken, so that the other one is
     there. The arithmetic is that of the two nodes, bit for bit.
     """
-    return rewrite(graph, Rule(ops.QAdd, _added))
+    return rewrite(graph, _added)
 
 
 def _added(node: ops.QAdd, editor: Editor) -> Made:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Shape
 from vdla.compiler.graph.island import Bounds, Names, Quantizable
 from vdla.compiler.graph.numbers import quantize
@@ -32,7 +32,7 @@ def fuse_qdq(graph: Graph) -> Graph:
     def fused(node: Quantizable, editor: Editor) -> Made:
         return _fused(node, editor, spread)
 
-    return rewrite(_with_meanings(graph), Rule(Quantizable, fused))
+    return rewrite(_with_meanings(graph), fused)
 
 
 def _fused(node: Quantizable, editor: Editor, spread: dict[tuple[str, Shape], str]) -> Made:

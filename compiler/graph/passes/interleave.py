@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph
 
 
@@ -17,8 +17,7 @@ def move_interleave(graph: Graph) -> Graph:
 
     It is exact, since all of them work pixel by pixel.
     """
-    kinds = Rule(ops.Quantize, _exchanged), Rule(ops.Relu, _exchanged), Rule(ops.Clip, _exchanged)
-    return rewrite(graph, *kinds)
+    return rewrite(graph, _exchanged)
 
 
 def _exchanged(node: ops.Quantize | ops.Relu | ops.Clip, editor: Editor) -> Made:

@@ -7,7 +7,7 @@ channels in another order, or images whose pixels take turns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -15,12 +15,13 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.take import OUTSIDE
 
 MOST = 1 << 22  # elements of an image that is followed: the numbers of each take memory
 RANK = 4
+Move = ops.QReshape | ops.QTranspose | ops.QTake
 Tables = tuple[Array, ...]  # per axis of the result, the index of the data for each of its own
 
 
@@ -31,51 +32,37 @@ def fold_moves(graph: Graph) -> Graph:
 
     Nodes between that others read stay for them.
     """
-    makers = graph.producers()
-    nodes: list[Node] = []
-    tensors = dict(graph.tensors)
-    changed = False
-    for node in graph.nodes:
-        folded = _folded(node, graph, makers)
-        changed |= bool(folded)
-        for each in folded or (node,):
-            kind = graph.tensors[node.output]
-            if each.output not in tensors:
-                assert isinstance(each, ops.QTake)
-                tensors[each.output] = replace(kind, shape=each.shape)
-            nodes.append(each)
-    return remove_dead(replace(graph, nodes=tuple(nodes), tensors=tensors)) if changed else graph
+    return rewrite(graph, _folded)
 
 
-def _folded(node: Node, graph: Graph, makers: Mapping[str, Node]) -> Sequence[Node]:
-    """The nodes that do what a chain does that ends with ``node``; none where it stays."""
-    chain = _chain(node, graph, makers)
+def _folded(node: Move, editor: Editor) -> Made:
+    """The nodes that do what a chain does that ends with a node."""
+    chain = _chain(node, editor)
     if len(chain) < 2:
-        return ()
-    data = chain[0].inputs[0]
-    before, after = graph.tensors[data].shape, graph.tensors[node.output].shape
-    places = _places(chain, before, graph)
+        return None
+    data = chain[0].data
+    before, after = editor.shape(data), editor.shape(node.output)
+    places = _places(chain, before, editor)
     fills = {each.fill for each in chain if isinstance(each, ops.QTake) and OUTSIDE in each.places}
     if len(fills) > 1:
-        return ()
-    moves = _Moves(node, data, before, fills.pop() if fills else 0.0)
+        return None
+    moves = _Moves(editor, node, data, before, fills.pop() if fills else 0.0)
     if tables := _tables(places, before):
-        return (moves.take(node.name, node.output, after, tables),)
-    return moves.side_by_side(places) or moves.in_turns(places)
+        return moves.take(node.name, node.output, after, tables)
+    return moves.side_by_side(places) or moves.in_turns(places) or None
 
 
-def _chain(node: Node, graph: Graph, makers: Mapping[str, Node]) -> list[Node]:
+def _chain(node: Move, editor: Editor) -> list[Move]:
     """The nodes that lead from an image to the image that ``node`` writes, as few as there are."""
-    chain: list[Node] = []
-    if not _is_image(graph.tensors[node.output]):
-        return chain
+    chain: list[Move] = []
     current: Node | None = node
-    while isinstance(current, ops.QReshape | ops.QTranspose | ops.QTake):
+    if not _is_image(editor.tensors[node.output]):
+        return chain
+    while isinstance(current, Move):
         chain.insert(0, current)
-        data = current.inputs[0]
-        if _is_image(graph.tensors[data]) and len(chain) > 1:
+        if _is_image(editor.tensors[current.data]) and len(chain) > 1:
             return chain
-        current = makers.get(data)
+        current = editor.maker(current.data, Node)
     return []
 
 
@@ -83,13 +70,13 @@ def _is_image(kind: TensorType) -> bool:
     return len(kind.shape) == RANK and 0 < prod(kind.shape) <= MOST
 
 
-def _places(chain: Sequence[Node], before: Shape, graph: Graph) -> Array:
+def _places(chain: Sequence[Move], before: Shape, editor: Editor) -> Array:
     """The number of each element of a chain's result among the data's; -1 where it is none's."""
     value = np.arange(prod(before), dtype=np.int64).reshape(before)
     for node in chain:
         if isinstance(node, ops.QTake):
             node = replace(node, fill=-1)
-        kind = replace(graph.tensors[node.output], dtype="int64")
+        kind = replace(editor.tensors[node.output], dtype="int64")
         value = node.evaluate([value], kind)
     return value
 
@@ -119,6 +106,7 @@ class _Moves:
     ``before`` is the image's shape, ``fill`` what stands where no element of it does.
     """
 
+    editor: Editor
     node: Node
     data: str
     before: Shape
@@ -129,18 +117,17 @@ class _Moves:
         count, rest = divmod(places.shape[1], self.before[1])
         if rest or count < 2:
             return ()
-        split = np.split(places, count, axis=1)
-        made = self.parts(split)
+        parts, nodes = self.parts(np.split(places, count, axis=1))
         joined = ops.QConcat(
             name=self.node.name,
             output=self.node.output,
-            parts=tuple(name for name, _ in made),
+            parts=parts,
             axis=1,
             scales=(1.0,) * count,
             zps=(0,) * count,
             out_zp=0,
         )
-        return (*(n for _, nodes in made for n in nodes), joined) if made else ()
+        return (*nodes, joined) if parts else ()
 
     def in_turns(self, places: Array) -> Sequence[Node]:
         """Images whose pixels take turns, each with some of the data's channels."""
@@ -150,31 +137,30 @@ class _Moves:
         if rest_down or rest_across or down * across < 2:
             return ()
         turns = product(range(down), range(across))
-        made = self.parts([places[:, :, row::down, column::across] for row, column in turns])
+        images = [places[:, :, row::down, column::across] for row, column in turns]
+        parts, nodes = self.parts(images)
         joined = ops.QInterleave(
-            name=self.node.name,
-            output=self.node.output,
-            parts=tuple(name for name, _ in made),
-            rows=down,
-            columns=across,
+            name=self.node.name, output=self.node.output, parts=parts, rows=down, columns=across
         )
-        return (*(n for _, nodes in made for n in nodes), joined) if made else ()
+        return (*nodes, joined) if parts else ()
 
-    def parts(self, places: Sequence[Array]) -> list[tuple[str, list[Node]]]:
-        """The names of the parts with these places, each with what makes it; none where one of
+    def parts(self, places: Sequence[Array]) -> tuple[tuple[str, ...], list[Node]]:
+        """The names of the parts with these places, and the nodes that make them; none where one of
         them isn't taken axis by axis."""
-        made: list[tuple[str, list[Node]]] = []
+        names: list[str] = []
+        nodes: list[Node] = []
         for number, part in enumerate(places):
             tables = _tables(part, self.before)
             if tables is None:
-                return []
-            name = f"{self.node.name}.turn{number}"
+                return (), []
             whole = part.size == prod(self.before) and (np.diff(part.ravel()) == 1).all()
             if whole and part.shape == self.before:
-                made.append((self.data, []))
-            else:
-                made.append((name, [self.take(name, name, part.shape, tables)]))
-        return made
+                names.append(self.data)
+                continue
+            kind = replace(self.editor.tensors[self.node.output], shape=part.shape)
+            names.append(self.editor.tensor(f"{self.node.name}.turn{number}", kind))
+            nodes.append(self.take(names[-1], names[-1], part.shape, tables))
+        return tuple(names), nodes
 
     def take(self, name: str, output: str, shape: Shape, tables: Tables) -> ops.QTake:
         """The node that takes elements axis by axis."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Quant, TensorType
 
 
@@ -19,9 +19,7 @@ def move_qdq(graph: Graph) -> Graph:
     Both are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
     """
-    return rewrite(
-        graph, Rule(Node, _sunk), Rule(ops.Quantize, _hoisted), Rule(ops.Quantize, _cancelled)
-    )
+    return rewrite(graph, _sunk, _hoisted, _cancelled)
 
 
 def _sunk(node: Node, editor: Editor) -> Made:

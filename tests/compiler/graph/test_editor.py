@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import editor as module
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Rule, remove_dead, rewrite
+from vdla.compiler.graph.editor import Editor, remove_dead, rewrite
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node, TensorType
 
@@ -32,7 +32,7 @@ def functions(graph):
     return [node.function for node in graph.nodes]
 
 
-def folded_negations(node, editor):
+def folded_negations(node: ops.Unary, editor):
     """neg(neg(x)) is x."""
     maker = editor.own_maker(node.data, ops.Unary)
     if node.function != "neg" or maker is None or maker.function != "neg":
@@ -46,7 +46,7 @@ def folded_negations(node, editor):
 
 def test_rules_run_until_nothing_changes():
     graph = chain("neg", "neg", "neg", "neg", "exp")
-    result = verify(rewrite(graph, Rule(ops.Unary, folded_negations)))
+    result = verify(rewrite(graph, folded_negations))
     assert functions(result) == ["exp"]
     assert result.nodes[0].data == "x"
     assert set(result.tensors) == {"x", "y"}
@@ -55,10 +55,10 @@ def test_rules_run_until_nothing_changes():
 
 def test_the_first_rule_that_changes_something_wins():
     def into(function):
-        def made(node, editor):
+        def made(node: ops.Unary, editor):
             return replace(node, function=function) if node.function == "neg" else None
 
-        return Rule(ops.Unary, made)
+        return made
 
     assert functions(rewrite(chain("neg"), into("exp"), into("sqrt"))) == ["exp"]
     assert functions(rewrite(chain("neg"), into("sqrt"), into("exp"))) == ["sqrt"]
@@ -66,7 +66,10 @@ def test_the_first_rule_that_changes_something_wins():
 
 def test_a_rule_meets_nodes_of_its_kinds_alone():
     met = []
-    rule = Rule((ops.Relu, ops.Unary), lambda node, editor: met.append(node))
+
+    def rule(node: ops.Relu | ops.Unary, editor):
+        met.append(node)
+
     graph = chain("neg")
     relu = ops.Relu(name="r", output="z", data="y")
     clip = ops.Clip(name="c", output="w", data="z", low=0.0, high=1.0)
@@ -77,7 +80,7 @@ def test_a_rule_meets_nodes_of_its_kinds_alone():
 
 
 def test_what_a_rule_tried_is_taken_back():
-    def tried(node, editor):
+    def tried(node: ops.Unary, editor):
         name = editor.constant("x", np.zeros((2, 3), np.float32))
         assert name == "x1"
         editor.retype("x", replace(KIND, dtype="int8"))
@@ -89,7 +92,7 @@ def test_what_a_rule_tried_is_taken_back():
         return None
 
     graph = chain("neg", "exp")
-    result = rewrite(graph, Rule(ops.Unary, tried))
+    result = rewrite(graph, tried)
     assert result.nodes == graph.nodes
     assert (result.tensors, result.constants) == (graph.tensors, {})
     assert result.reasons == {"n0": "tried", "n1": "tried"}  # a reason stays
@@ -127,16 +130,16 @@ def test_an_output_has_readers_beside_those_in_the_graph():
 def test_rules_without_an_end_are_an_error(monkeypatch):
     monkeypatch.setattr(module, "MOST_SWEEPS", 20)
 
-    def turned(node, editor):
+    def turned(node: ops.Unary, editor):
         return replace(node, function="exp" if node.function == "neg" else "neg")
 
     with pytest.raises(GraphError, match=r"^graph: expected an end of turned, found none$"):
-        rewrite(chain("neg"), Rule(ops.Unary, turned))
+        rewrite(chain("neg"), turned)
 
 
 def test_a_graph_that_no_rule_changes_keeps_what_nobody_reads():
     graph = chain("neg", "exp", outputs=("t0",))
-    assert rewrite(graph, Rule(ops.Unary, lambda node, editor: None)).nodes == graph.nodes
+    assert rewrite(graph).nodes == graph.nodes
     assert functions(remove_dead(graph)) == ["neg"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Shape
 from vdla.compiler.targets.accelerator.rewrites.neighbours import quantizing
 
@@ -21,7 +21,7 @@ def spell_affine(graph: Graph) -> Graph:
     Results are the file's, but for ties. A Quantize alone may read them: floats stay as they are
     where nothing quantizes them.
     """
-    return rewrite(graph, Rule(ops.Add, _scaled), Rule(ops.Binary, _scaled))
+    return rewrite(graph, _scaled)
 
 
 def _scaled(node: ops.Add | ops.Binary, editor: Editor) -> Made:

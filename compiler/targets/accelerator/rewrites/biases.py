@@ -9,34 +9,26 @@ them beside the other numbers of each channel, and nothing is loaded for a pixel
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import ACCELERATOR, Placements
 
 
 def fix_biases(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
     """Stores what accelerated nodes add by channel, where it is known and pixels don't differ."""
-    graph = graph.copy()
-    nodes = [
-        _fixed(node, graph) if node.ADDEND and placements[node.name].device == ACCELERATOR else node
-        for node in graph.nodes
-    ]
-    return replace(graph, nodes=tuple(nodes)), placements
 
+    def fixed(node: Node, editor: Editor) -> Made:
+        if not node.ADDEND or placements[node.name].device != ACCELERATOR:
+            return None
+        addend: str = getattr(node, node.ADDEND)
+        whole = editor.constants.get(addend)
+        if whole is None or whole.size == whole.shape[1]:
+            return None
+        channels = whole[:1, :, :1, :1]
+        if not np.array_equal(whole, np.broadcast_to(channels, whole.shape)):
+            return None
+        return node.renamed({addend: editor.constant(f"{addend}.channels", channels.copy())})
 
-def _fixed(node: Node, graph: Graph) -> Node:
-    """The node with one value for each channel; itself, where it needs more or has that already."""
-    addend: str = getattr(node, node.ADDEND)
-    whole = graph.constants.get(addend)
-    if whole is None or whole.size == whole.shape[1]:
-        return node
-    channels = whole[:1, :, :1, :1]
-    if not np.array_equal(whole, np.broadcast_to(channels, whole.shape)):
-        return node
-    name = f"{addend}.channels"
-    graph.constants[name] = channels.copy()
-    graph.tensors[name] = replace(graph.tensors[addend], shape=channels.shape)
-    return node.renamed({addend: name})
+    return rewrite(graph, fixed), placements

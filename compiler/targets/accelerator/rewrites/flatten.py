@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, template_of
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -32,7 +32,7 @@ def read_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
         accelerated = refusal(maker, now, config, min_fill) is None
         return made if accelerated and _fits(made, now, config, min_fill) else None
 
-    return rewrite(graph, Rule(ops.QDense, whole))
+    return rewrite(graph, whole)
 
 
 def _fits(node: ops.QDense, graph: Graph, config: Config, min_fill: float) -> bool:

@@ -9,9 +9,7 @@ products run on the accelerator, lanes without a channel are zeros in all that t
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import replace
-
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.fused import fuse
@@ -36,33 +34,31 @@ def fuse_attention(
     graph: Graph, placements: Placements, config: Config
 ) -> tuple[Graph, Placements]:
     """Joins each chain of which the buffers hold a tile."""
-    makers, uses = graph.producers(), graph.uses()
-    alone = {name for name, users in uses.items() if len(users) == 1} - set(graph.outputs)
-    placed, joined = dict(placements), dict[str, QAttention]()
-    taken = set[str]()
-    for node in graph.nodes:
-        parts = _chain(node, makers, alone)
-        devices = {placements[part.name].device for part in parts}
+    placed = dict(placements)
+
+    def joined(node: QMatMul, editor: Editor) -> Made:
+        parts = _chain(node, editor)
+        devices = {placed[part.name].device for part in parts}
         if len(parts) < len(CHAIN) or devices != {ACCELERATOR}:
-            continue
-        whole = fuse(parts, node.name)
-        made = QAttention(**whole.values())
-        if Attention.refusal(made, graph, config) is None:
-            joined[node.name] = made
-            placed[node.name] = Placement(ACCELERATOR, Attention.placed(made))
-            taken |= {part.name for part in parts[:-1]}
-    nodes = (joined.get(node.name, node) for node in graph.nodes if node.name not in taken)
-    return replace(graph, nodes=tuple(nodes)), placed
+            return None
+        made = QAttention(**fuse(parts, node.name).values())
+        if Attention.refusal(made, editor.graph(), config) is not None:
+            return None
+        placed[node.name] = Placement(ACCELERATOR, Attention.placed(made))
+        for part in parts[:-1]:
+            editor.erase(part)
+        return made
+
+    return rewrite(graph, joined), placed
 
 
-def _chain(node: Node, makers: Mapping[str, Node], alone: Container[str]) -> list[Node]:
-    """The nodes that end with ``node``, as far as they are a chain: tensors ``alone`` have one
-    reader."""
+def _chain(node: Node, editor: Editor) -> list[Node]:
+    """The nodes that end with a node, as far as they are a chain: one reads what another makes."""
     chain: list[Node] = []
     last: Node | None = node
     for kind in CHAIN:
-        if last is None or type(last) is not kind or (chain and last.output not in alone):
+        if last is None or type(last) is not kind:
             break
         chain.insert(0, last)
-        last = makers.get(last.inputs[0])
+        last = editor.own_maker(last.inputs[0], Node)
     return chain

@@ -7,9 +7,8 @@ What is looked up doesn't go through DRAM, and VECTOR does it while COMPUTE goes
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE
@@ -24,20 +23,17 @@ def looks_up(config: Config) -> bool:
 
 def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
     """Joins each table to the convolution that alone makes what it reads, both accelerated."""
-    makers, uses, placed = graph.producers(), graph.uses(), dict(placements)
-    joined = dict[str, Node]()
-    taken = set[str]()
-    for node in graph.nodes:
-        if not isinstance(node, ops.QTable):
-            continue
-        maker = makers.get(node.data)
+    placed = dict(placements)
+
+    def joined(node: ops.QTable, editor: Editor) -> Made:
+        maker = editor.own_maker(node.data, Node)
         made = maker.with_table(node) if maker is not None else None
         if maker is None or made is None:
-            continue
-        alone = len(uses[maker.output]) == 1 and maker.output not in graph.outputs
-        if alone and all(placed[each.name].device == ACCELERATOR for each in (maker, node)):
-            joined[node.name] = made
-            placed[made.name] = Placement(ACCELERATOR, BY_NODE[type(made)].placed(made))
-            taken.add(maker.name)
-    nodes = (joined.get(node.name, node) for node in graph.nodes if node.name not in taken)
-    return replace(graph, nodes=tuple(nodes)), placed
+            return None
+        if any(placed[each.name].device != ACCELERATOR for each in (maker, node)):
+            return None
+        placed[made.name] = Placement(ACCELERATOR, BY_NODE[type(made)].placed(made))
+        editor.erase(maker)
+        return made
+
+    return rewrite(graph, joined), placed

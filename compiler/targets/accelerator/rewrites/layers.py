@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import get_args
 
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
@@ -15,13 +17,8 @@ from vdla.compiler.targets.accelerator.rewrites.form import Order
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
 # A maximum is a minimum of another choice.
-BY_ELEMENT = (
-    ops.QAdd,
-    ops.QClip,
-    ops.QTable,
-    QMinimum,
-    QMultiply,
-)
+ByElement = ops.QAdd | ops.QClip | ops.QTable | QMinimum | QMultiply
+BY_ELEMENT = get_args(ByElement)
 PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
 
 
@@ -44,6 +41,20 @@ def gives_back(table: Array | None) -> bool:
 def operands(node: Node) -> list[str]:
     """Names of the tensors that a node reads and that aren't its own, each once."""
     return list(dict.fromkeys(name for name in node.inputs if name not in node.parameters))
+
+
+def operands_first(node: ops.QTake, layer: Node, editor: Editor) -> list[Node]:
+    """Parts of what a layer reads, which works by element, and the layer of them."""
+    parts: dict[str, str] = {}
+    takes: list[Node] = []
+    for name in operands(layer):
+        kind, hint = replace(editor.tensors[name], shape=node.shape), f"{node.output}.of.{name}"
+        if name in editor.constants:
+            parts[name] = editor.constant(hint, node.evaluate([editor.constants[name]], kind))
+        else:
+            parts[name] = editor.tensor(hint, kind)
+            takes.append(replace(node, name=hint, output=parts[name], data=name))
+    return [*takes, replace(layer.renamed(parts), name=node.name, output=node.output)]
 
 
 def joined(node: Node, around: Neighbours) -> ops.QTake | None:

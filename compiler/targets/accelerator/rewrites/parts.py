@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, operands
+from vdla.compiler.targets.accelerator.rewrites.layers import ByElement, operands, operands_first
 
 
 def part_layers(graph: Graph, block: int) -> Graph:
@@ -25,7 +25,7 @@ def part_layers(graph: Graph, block: int) -> Graph:
     Slices must be vectors' channels one behind another, each taken at most once.
     """
 
-    def cut(layer: Node, editor: Editor) -> Made:
+    def cut(layer: ops.QDense | ByElement, editor: Editor) -> Made:
         """Nothing: parts of a layer stand in the places of its slices."""
         slices = _slices(layer, block, editor)
         for each in slices:
@@ -35,21 +35,7 @@ def part_layers(graph: Graph, block: int) -> Graph:
                 editor.replace(each, *operands_first(each, layer, editor))
         return () if slices else None
 
-    return rewrite(graph, Rule((ops.QDense, *BY_ELEMENT), cut))
-
-
-def operands_first(node: ops.QTake, layer: Node, editor: Editor) -> list[Node]:
-    """Parts of what a layer reads, which works by element, and the layer of them."""
-    parts: dict[str, str] = {}
-    takes: list[Node] = []
-    for name in operands(layer):
-        kind, hint = replace(editor.tensors[name], shape=node.shape), f"{node.output}.of.{name}"
-        if name in editor.constants:
-            parts[name] = editor.constant(hint, node.evaluate([editor.constants[name]], kind))
-        else:
-            parts[name] = editor.tensor(hint, kind)
-            takes.append(replace(node, name=hint, output=parts[name], data=name))
-    return [*takes, replace(layer.renamed(parts), name=node.name, output=node.output)]
+    return rewrite(graph, cut)
 
 
 def _slices(node: Node, block: int, editor: Editor) -> list[ops.QTake]:

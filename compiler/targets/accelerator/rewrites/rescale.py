@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.numbers import requantize
 from vdla.isa.numbers import pack_scale
@@ -25,7 +25,7 @@ def rescale_tables(graph: Graph) -> Graph:
     Both roundings are in the new table, the old one's and the concatenation's, so that no number
     changes. A concatenation that also limits its parts stays.
     """
-    return rewrite(graph, Rule(ops.QConcat, _rescaled))
+    return rewrite(graph, _rescaled)
 
 
 def _rescaled(node: ops.QConcat, editor: Editor) -> Made:

@@ -12,13 +12,18 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
+from vdla.compiler.graph.editor import Editor, Made, remove_dead, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.compiler.targets.accelerator.rewrites.layers import BY_ELEMENT, convolution, operands
+from vdla.compiler.targets.accelerator.rewrites.layers import (
+    BY_ELEMENT,
+    convolution,
+    operands,
+    operands_first,
+)
 from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.isa.config import Config
 
@@ -230,9 +235,8 @@ def vectors(shape: Shape) -> Shape:
     return prod(shape[:-1]), shape[-1]
 
 
-def _takes_row(node: ops.QTake, graph: Graph) -> bool:
-    """Whether a node takes one whole row of a sequence."""
-    shape = graph.tensors[node.data].shape
+def _takes_row(node: ops.QTake, shape: Shape) -> bool:
+    """Whether a node takes one whole row of a sequence of some shape."""
     row = len(shape) == SEQUENCE and prod(node.shape[:-1]) == 1 and node.shape[-1] == shape[-1]
     return row and node.start_of_run(shape) is not None
 
@@ -242,28 +246,17 @@ def _rows_first(graph: Graph) -> Graph:
 
     before: f = QTable(x): [1, 50, 64]; r = QTake(f): [1, 1, 64]    after: r = QTable(QTake(x))
     """
-    uses, makers, changed = graph.uses(), graph.producers(), False
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        maker = makers.get(node.data) if isinstance(node, ops.QTake) else None
-        if not isinstance(node, ops.QTake) or maker is None or not _takes_row(node, graph):
-            nodes.append(node)
-            continue
-        whole = graph.tensors[node.data].shape
-        alike = all(graph.tensors[name].shape == whole for name in operands(maker))
-        alone = len(uses[maker.output]) == 1 and maker.output not in graph.outputs
-        if not (alone and alike and isinstance(maker, BY_ELEMENT)):
-            nodes.append(node)
-            continue
-        rows = {}
-        for name in operands(maker):
-            rows[name] = f"{node.output}.of.{name}"
-            graph.tensors[rows[name]] = replace(graph.tensors[name], shape=node.shape)
-            nodes.append(replace(node, name=rows[name], output=rows[name], data=name))
-        nodes.append(replace(maker.renamed(rows), name=node.name, output=node.output))
-        changed = True
-    graph = remove_dead(replace(graph, nodes=tuple(nodes)))
-    return _rows_first(graph) if changed else graph
+
+    def taken(node: ops.QTake, editor: Editor) -> Made:
+        maker, whole = editor.own_maker(node.data, BY_ELEMENT), editor.shape(node.data)
+        if maker is None or not _takes_row(node, whole):
+            return None
+        if any(editor.shape(name) != whole for name in operands(maker)):
+            return None
+        editor.erase(maker)
+        return operands_first(node, maker, editor)
+
+    return rewrite(graph, taken)
 
 
 def _stepwise(graph: Graph) -> set[str]:
@@ -271,7 +264,7 @@ def _stepwise(graph: Graph) -> set[str]:
     such are made of."""
     taken: dict[str, set[int]] = {}
     for node in graph.nodes:
-        if isinstance(node, ops.QTake) and _takes_row(node, graph):
+        if isinstance(node, ops.QTake) and _takes_row(node, graph.tensors[node.data].shape):
             start = node.start_of_run(graph.tensors[node.data].shape) or 0
             taken.setdefault(node.data, set()).add(start // node.shape[-1])
     result = {

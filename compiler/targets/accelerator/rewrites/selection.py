@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
@@ -45,7 +45,7 @@ def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) ->
         made = _selected(node, editor) if isinstance(node, ops.QTake) else _joined(node, editor)
         return made if made and all(fits(each, editor) for each in made) else None
 
-    return rewrite(graph, Rule(ops.QTake, selected), Rule(ops.QConcat, selected))
+    return rewrite(graph, selected)
 
 
 class _Axis(NamedTuple):

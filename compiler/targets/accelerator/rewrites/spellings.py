@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.targets.accelerator.rewrites.neighbours import EXTREMES, quantizing
@@ -33,14 +33,19 @@ def respell(graph: Graph) -> Graph:
     before: y = Q(Where(mask, x, -1e4)), the mask constant
     after:  y = Q(min(x, DQ(most))), most -1e4 behind the mask and the largest integer before it
     """
-    return rewrite(
-        graph,
-        Rule(ops.Einsum, lambda node, editor: [*_product(node, editor)] or None),
-        Rule(ops.Where, lambda node, editor: [*_extremes(node, editor)] or None),
-        Rule(ops.Add, lambda node, editor: [*_with_integers(node, editor)] or None),
-        Rule(ops.Binary, lambda node, editor: [*_with_integers(node, editor)] or None),
-        Rule(ops.Dequantize, _with_one_scale),
-    )
+    return rewrite(graph, _as_product, _as_extremes, _as_integers, _with_one_scale)
+
+
+def _as_product(node: ops.Einsum, editor: Editor) -> Made:
+    return [*_product(node, editor)] or None
+
+
+def _as_extremes(node: ops.Where, editor: Editor) -> Made:
+    return [*_extremes(node, editor)] or None
+
+
+def _as_integers(node: ops.Add | ops.Binary, editor: Editor) -> Made:
+    return [*_with_integers(node, editor)] or None
 
 
 def _product(node: ops.Einsum, editor: Editor) -> Iterator[Node]:

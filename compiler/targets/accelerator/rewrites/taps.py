@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -48,7 +48,7 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
         patches = replace(best.patches, name=data, output=data)
         return patches, replace(best.conv, data=data, weight=taps)
 
-    return rewrite(graph, Rule(ops.QConv2d, folded))
+    return rewrite(graph, folded)
 
 
 def _is_wanted(

@@ -11,7 +11,7 @@ from collections.abc import Container
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, Rule, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -32,7 +32,7 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
         accelerated = refusal(maker, editor.graph(), config, min_fill) is None
         return ops.QTakeView(**node.values()) if accelerated else None
 
-    return rewrite(graph, Rule(ops.QTake, viewed), Rule(ops.Take, viewed))
+    return rewrite(graph, viewed)
 
 
 def _is_range(node: ops.QTake | ops.Take, editor: Editor, block: int) -> bool:
@@ -99,7 +99,7 @@ def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Grap
         }
         return *copies.values(), ops.QConcatView(**fields)
 
-    return rewrite(graph, Rule(ops.QConcat, joined))
+    return rewrite(graph, joined)
 
 
 def _may_be_view(node: ops.QConcat, number: int, taken: Container[str], editor: Editor) -> bool:
