@@ -13,7 +13,7 @@ number where there is one of that name. Nothing looks for a name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
@@ -41,6 +41,8 @@ class Editor:
         self._makers = graph.producers()
         self._readers = graph.uses()
         self._undo: list[Callable[[], None]] = []
+        self._known: dict[Hashable, str] = {}
+        self._here: Node | None = None  # that is visited
 
     # Questions --------------------------------------------------------------------------------
 
@@ -120,6 +122,21 @@ class Editor:
         self.define(name, array)
         return name
 
+    def once(self, key: Hashable, make: Callable[[], str]) -> str:
+        """The tensor that was made for a key before, or is made now; its name."""
+        if key not in self._known:
+            self._known[key] = make()
+
+            def undo() -> None:
+                del self._known[key]
+
+            self._undo.append(undo)
+        return self._known[key]
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether a tensor was made for a key."""
+        return key in self._known
+
     def define(self, name: str, array: Array) -> None:
         """Makes a tensor that no node writes a constant."""
         self.constants[name] = array
@@ -140,6 +157,12 @@ class Editor:
         first = self._index(place, node)
         self._put(place, first, (node,), made)
         self._undo.append(lambda: self._put(place, first, made, (node,)))
+
+    def insert(self, *made: Node) -> None:
+        """Puts nodes before the one that is visited."""
+        assert self._here is not None
+        here = self._here
+        self.replace(here, *made, here)
 
     def erase(self, node: Node) -> None:
         """Drops a node; what it writes another one is to write, or nobody to read."""
@@ -180,6 +203,28 @@ class Editor:
             for name in node.inputs:
                 self._readers[name].append(node)
 
+    # Walks ------------------------------------------------------------------------------------
+
+    def walk(self, visit: Callable[[Node], Made]) -> Graph:
+        """The graph, less what nobody reads, after each node was visited once, in their order.
+
+        What ``visit`` gives stands in the node's place; None: it stays. Only the visitor takes
+        anything back.
+        """
+        for node in (each for place in self._places for each in [*place]):
+            self._here = node
+            made = visit(node)
+            if made is not None:
+                self.replace(node, *_several(made))
+        self._here = None
+        return self.result(bool(self._undo))
+
+    def result(self, changed: bool) -> Graph:
+        """The graph, less what nobody reads where it was changed, and why nodes stayed float."""
+        if changed:
+            return remove_dead(self.graph())
+        return replace(self._before, reasons=self.reasons)
+
     # Rules ------------------------------------------------------------------------------------
 
     def sweep(self, rules: Sequence[_Rule]) -> bool:
@@ -199,9 +244,13 @@ class Editor:
         if made is None:
             self.take_back()
             return False
-        self.replace(node, *((made,) if isinstance(made, Node) else made))
+        self.replace(node, *_several(made))
         self._undo.clear()
         return True
+
+
+def _several(made: Node | Sequence[Node]) -> Sequence[Node]:
+    return (made,) if isinstance(made, Node) else made
 
 
 Rule = Callable[[Never, Editor], Made]  # of any kinds of nodes
@@ -235,7 +284,7 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
         if sweeps > MOST_SWEEPS:
             names = ", ".join(rule.__name__ for rule in rules)
             raise GraphError(f"{graph.name}: expected an end of {names}, found none")
-    return remove_dead(editor.graph()) if sweeps else replace(graph, reasons=editor.reasons)
+    return editor.result(sweeps > 0)
 
 
 def remove_dead(graph: Graph) -> Graph:

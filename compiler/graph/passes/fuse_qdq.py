@@ -27,35 +27,27 @@ def fuse_qdq(graph: Graph) -> Graph:
     Clipping before rounding equals clipping after it to the rounded bounds. What doesn't fit (a
     weight that isn't constant int8, a scale out of range, a float result) stays float.
     """
-    spread = dict[tuple[str, Shape], str]()
-
-    def fused(node: Quantizable, editor: Editor) -> Made:
-        return _fused(node, editor, spread)
-
-    return rewrite(_with_meanings(graph), fused)
+    return rewrite(_with_meanings(graph), _fused)
 
 
-def _fused(node: Quantizable, editor: Editor, spread: dict[tuple[str, Shape], str]) -> Made:
+def _fused(node: Quantizable, editor: Editor) -> Made:
     """The integer node for the island that starts at a node, and what it needs before it."""
     absorbed, low, high = _chain(node, editor)
-    quantizes = isinstance(node, ops.Quantize)
-    end = (
-        node
-        if isinstance(node, ops.Quantize)
-        else editor.own_reader(absorbed[-1].output, ops.Quantize)
-    )
+    quantizes = node if isinstance(node, ops.Quantize) else None
+    end = quantizes or editor.own_reader(absorbed[-1].output, ops.Quantize)
     if end is None or end.axis is not None:
         editor.reasons.setdefault(node.name, NOT_QUANTIZED)
         return None
-    island = _Island(editor, spread, node, end, low, high)
+    island = _Island(editor, node, end, low, high)
     try:
         made = node.quantized(island)
     except GraphError as error:
-        if not quantizes:  # of floats, it is where integers begin
+        if quantizes is None:  # of floats, it is where integers begin
             editor.reasons.setdefault(node.name, str(error))
         return None
-    for each in absorbed[1:] if quantizes else (*absorbed[1:], end):
-        editor.erase(each)
+    for each in (*absorbed, end):
+        if each is not node:
+            editor.erase(each)
     editor.retype(end.output, replace(editor.tensors[end.output], quant=quant_of(end)))
     return *island.before, made
 
@@ -93,15 +85,9 @@ class _Island:
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
     def __init__(
-        self,
-        editor: Editor,
-        spread: dict[tuple[str, Shape], str],
-        core: Node,
-        end: ops.Quantize,
-        low: float,
-        high: float,
+        self, editor: Editor, core: Node, end: ops.Quantize, low: float, high: float
     ) -> None:
-        self.editor, self.repeated, self.core = editor, spread, core
+        self.editor, self.core = editor, core
         self.before: list[Node] = []  # what the island needs before its own node
         self.names: Names = {"name": core.name, "output": end.output}
         self.out = quant_of(end)
@@ -133,19 +119,17 @@ class _Island:
             shape = full
         if kind.shape == shape:
             return name
-        known = self.repeated.get((name, shape))
-        if known in self.editor.tensors:
-            return known
-        hint = f"{name}.{'x'.join(map(str, shape))}"
+        return self.editor.once(("spread", name, shape), lambda: self._spread(name, shape))
+
+    def _spread(self, name: str, shape: Shape) -> str:
+        kind, hint = self.editor.tensors[name], f"{name}.{'x'.join(map(str, shape))}"
         if name in self.editor.constants:
             array = np.broadcast_to(self.editor.constants[name], shape)
-            result = self.editor.constant(hint, np.ascontiguousarray(array))
-        elif len(shape) != 4 or kind.shape[:2] != shape[:2]:
+            return self.editor.constant(hint, np.ascontiguousarray(array))
+        if len(shape) != 4 or kind.shape[:2] != shape[:2]:
             raise GraphError(f"operands of shapes {list(shape)} and {list(kind.shape)}")
-        else:
-            result = self.editor.tensor(hint, replace(kind, shape=shape))
-            self.before.append(repetition(name, kind.shape, result, shape))
-        self.repeated[name, shape] = result
+        result = self.editor.tensor(hint, replace(kind, shape=shape))
+        self.before.append(repetition(name, kind.shape, result, shape))
         return result
 
     def source(self, name: str) -> tuple[str, Quant]:

@@ -7,13 +7,14 @@ what stands between two of them works on images too, so that the ways back and f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import Graph, Node, Shape
 
+Reshapes = ops.Reshape | ops.QReshape
 SIGNAL, IMAGE, VOLUME = 3, 4, 5  # axes
 SWAP = (0, 2, 1, 3, 4)  # channels and depth
 CONCAT_AXES = {(SIGNAL, 1): 1, (SIGNAL, 2): 3, (VOLUME, 1): 1, (VOLUME, 3): 2, (VOLUME, 4): 3}
@@ -27,14 +28,8 @@ def as_images(graph: Graph) -> Graph:
     """
     if not any(len(kind.shape) in (SIGNAL, VOLUME) for kind in graph.tensors.values()):
         return graph
-    walk = _Images(graph, dict(graph.tensors), dict(graph.constants))
-    for node in graph.nodes:
-        walk.visit(node.renamed(walk.names))
-    if not walk.changed:
-        return graph
-    tensors, constants = walk.tensors, walk.constants
-    nodes = tuple(walk.nodes)
-    return remove_dead(replace(graph, nodes=nodes, tensors=tensors, constants=constants))
+    walk = _Images(Editor(graph))
+    return walk.editor.walk(walk.visit)
 
 
 def image_shape(shape: Shape) -> Shape:
@@ -47,68 +42,49 @@ def image_shape(shape: Shape) -> Shape:
 
 @dataclass
 class _Images:
-    """One walk over a graph.
+    """One walk over a graph; ``images`` has the tensor that has a signal or a volume as images, by
+    its name."""
 
-    Attributes:
-        images: by the name of a signal or of a volume, the tensor that has it as images.
-        names: tensors that are others by now.
-        makers: tensor to the node that writes it.
-    """
-
-    graph: Graph
-    tensors: dict[str, TensorType]
-    constants: dict[str, Array]
-    nodes: list[Node] = field(default_factory=list)
+    editor: Editor
     images: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    makers: dict[str, Node] = field(default_factory=dict)
-    changed: bool = False
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""
-        return self.tensors[name].shape
+        return self.editor.shape(name)
 
-    def add(self, node: Node) -> None:
-        """Keeps a node."""
-        self.nodes.append(node)
-        self.makers[node.output] = node
+    def visit(self, node: Node) -> Made:
+        """The same between images, in a node's place."""
+        if isinstance(node, Reshapes):
+            return self.reshape(node)
+        if isinstance(node, ops.Transpose) and node.perm == SWAP:
+            self.leave(node)
+            return None
+        names = self.operands(node)
+        return None if names is None else self.moved(node, names)
 
-    def visit(self, node: Node) -> None:
-        """Keeps a node, or the same between images."""
-        if isinstance(node, ops.Reshape | ops.QReshape):
-            self.reshape(node)
-        elif isinstance(node, ops.Transpose) and node.perm == SWAP:
-            self.add(node)
-            self.leave(node.output, self.makers.get(node.data))
-        elif (names := self.operands(node)) is not None:
-            self.move(node, names)
-        else:
-            self.add(node)
-
-    def leave(self, volume: str, maker: Node | None) -> None:
+    def leave(self, node: ops.Transpose) -> None:
         """Notes the images that a volume is made of."""
-        if not isinstance(maker, ops.Reshape | ops.QReshape):
+        maker = self.editor.maker(node.data, Node)
+        if not isinstance(maker, Reshapes):
             return
-        if self.shape(maker.data) == image_shape(self.shape(volume)):
-            self.images[volume] = maker.data
+        if self.shape(maker.data) == image_shape(self.shape(node.output)):
+            self.images[node.output] = maker.data
 
-    def reshape(self, node: ops.Reshape | ops.QReshape) -> None:
+    def reshape(self, node: Reshapes) -> Made:
         """Notes a way to images or back; drops the second way to the same images."""
         before, after = self.shape(node.data), self.shape(node.output)
         source = self.source(node.data, after)
         image = self.images.get(source or "")
-        if image is not None and node.output not in self.graph.outputs:
-            self.names[node.output] = image
-            self.changed = True
-            return
+        if image is not None and node.output not in self.editor.outputs:
+            self.editor.rename(node.output, image)
+            return ()
         if source is not None:
             self.images[source] = node.output
         elif len(before) == IMAGE and _keeps_order(after) and image_shape(after) == before:
             self.images[node.output] = node.data
         elif _keeps_order(before) and node.data in self.images:
-            node = replace(node, data=self.images[node.data])
-            self.changed = True
-        self.add(node)
+            return replace(node, data=self.images[node.data])
+        return None
 
     def source(self, name: str, after: Shape) -> str | None:
         """The signal or volume whose images a reshape to a shape gives; None where it gives none.
@@ -120,8 +96,8 @@ class _Images:
         before = self.shape(name)
         if _keeps_order(before) and image_shape(before) == after:
             return name
-        maker = self.makers.get(name)
-        if not isinstance(maker, ops.Transpose) or maker.perm != SWAP:
+        maker = self.editor.maker(name, ops.Transpose)
+        if maker is None or maker.perm != SWAP:
             return None
         return maker.data if image_shape(self.shape(maker.data)) == after else None
 
@@ -146,73 +122,68 @@ class _Images:
 
     def image(self, name: str, shape: Shape) -> str | None:
         """An operand of a result of some shape as images; None where that takes more nodes."""
-        own, maker = self.shape(name), self.makers.get(name)
+        own, maker = self.shape(name), self.editor.maker(name, ops.Dequantize)
         if name in self.images:
             return self.images[name] if _broadcasts(own, shape) else None
-        if name in self.constants:
+        if name in self.editor.constants:
             return self.constant(name, shape)
-        if not isinstance(maker, ops.Dequantize) or maker.axis is not None:
+        if maker is None or maker.axis is not None:
             return None
-        if maker.data not in self.constants:
+        if maker.data not in self.editor.constants:
             return self.entry(name) if own == shape else None
-        data, output = self.constant(maker.data, shape), f"{name}.image"
+        data = self.constant(maker.data, shape)
         if data is None or data == maker.data:
             return data and name
-        if output not in self.tensors:
-            self.tensors[output] = replace(self.tensors[name], shape=self.shape(data))
-            self.add(replace(maker, name=f"{maker.name}.image", output=output, data=data))
-        return output
+        return self.editor.once(("image", name, data), lambda: self.real(name, maker, data))
+
+    def real(self, name: str, maker: ops.Dequantize, data: str) -> str:
+        """The real numbers of a constant that is for images."""
+        image = self.typed(f"{name}.image", name, self.shape(data))
+        self.editor.insert(replace(maker, name=image, output=image, data=data))
+        return image
+
+    def typed(self, hint: str, like: str, shape: Shape) -> str:
+        """A new tensor of the type of another one."""
+        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
 
     def constant(self, name: str, shape: Shape) -> str | None:
         """A constant that is spread to a shape, for images; None where those of a volume differ."""
-        array, rank = self.constants[name], len(shape)
+        array, rank = self.editor.constants[name], len(shape)
         if array.ndim <= (1 if rank == SIGNAL else 2):  # rows and columns are those of images
             return name
         padded = array.reshape((1,) * (rank - array.ndim) + array.shape)
         if rank == VOLUME and padded.shape[0] * padded.shape[2] != 1:
             return None
-        image = f"{name}.image"
-        self.constants[image] = padded.reshape(image_shape(padded.shape))
-        self.tensors[image] = replace(self.tensors[name], shape=self.constants[image].shape)
-        return image
+        image = padded.reshape(image_shape(padded.shape))
+        return self.editor.once(
+            ("constant", name, rank), lambda: self.editor.constant(f"{name}.image", image)
+        )
 
     def entry(self, name: str) -> str:
         """A signal or a volume as images, by nodes that get it there."""
-        kind, image = self.tensors[name], f"{name}.image"
-        data = name
-        if len(kind.shape) == VOLUME:
-            data = f"{name}.swapped"
-            swapped = tuple(kind.shape[axis] for axis in SWAP)
-            self.tensors[data] = replace(kind, shape=swapped)
-            self.add(ops.Transpose(name=data, output=data, data=name, perm=SWAP))
-        self.tensors[image] = replace(kind, shape=image_shape(kind.shape))
-        self.add(ops.Reshape(name=image, output=image, data=data))
+        data, shape = name, self.shape(name)
+        if len(shape) == VOLUME:
+            data = self.typed(f"{name}.swapped", name, tuple(shape[axis] for axis in SWAP))
+            self.editor.insert(ops.Transpose(name=data, output=data, data=name, perm=SWAP))
+        image = self.typed(f"{name}.image", name, image_shape(shape))
+        self.editor.insert(ops.Reshape(name=image, output=image, data=data))
         self.images[name] = image
         return image
 
-    def move(self, node: Node, names: Mapping[str, str]) -> None:
-        """Keeps a node between images, and a way back from them for who reads its result."""
-        kind, image = self.tensors[node.output], f"{node.output}.image"
-        shape = kind.shape
-        moved = replace(node.renamed(names), output=image)
+    def moved(self, node: Node, names: Mapping[str, str]) -> Sequence[Node]:
+        """A node between images, and a way back from them for who reads its result."""
+        name, shape = node.output, self.shape(node.output)
+        image = self.images[name] = self.typed(f"{name}.image", name, image_shape(shape))
+        moved = node.renamed(names).writing(image)
         if isinstance(moved, ops.Concat):
             moved = replace(moved, axis=CONCAT_AXES[len(shape), moved.axis])
-        self.tensors[image] = replace(kind, shape=image_shape(shape))
-        self.add(moved)
-        data = image
-        if len(shape) == VOLUME:
-            data = f"{node.output}.swapped"
-            swapped = tuple(shape[axis] for axis in SWAP)
-            self.tensors[data] = replace(kind, shape=swapped)
-            self.add(_reshape(f"{node.name}.split", data, image, kind.dtype))
-            back: Node = ops.Transpose(
-                name=f"{node.name}.volume", output=node.output, data=data, perm=SWAP
-            )
-        else:
-            back = _reshape(f"{node.name}.signal", node.output, image, kind.dtype)
-        self.add(back)
-        self.images[node.output] = image
-        self.changed = True
+        dtype = self.editor.tensors[name].dtype
+        if len(shape) == SIGNAL:
+            return moved, _reshape(f"{node.name}.signal", name, image, dtype)
+        data = self.typed(f"{name}.swapped", name, tuple(shape[axis] for axis in SWAP))
+        split = _reshape(f"{node.name}.split", data, image, dtype)
+        back = ops.Transpose(name=f"{node.name}.volume", output=name, data=data, perm=SWAP)
+        return moved, split, back
 
 
 def _reshape(name: str, output: str, data: str, dtype: str) -> Node:

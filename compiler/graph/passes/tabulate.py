@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
-from vdla.compiler.graph.ir import Array, Graph, Node, Quant, TensorType
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import Array, Graph, Node, Quant
 from vdla.compiler.graph.ops.table import LEAST, RESULTS
 
 RANGE = np.arange(LEAST, LEAST + RESULTS).astype(np.int8)  # all values that a root can have
@@ -33,29 +33,18 @@ def tabulate(graph: Graph) -> Graph:
     chains = _Chains(graph)
     for node in graph.nodes:
         chains.follow(node)
-    tables = {name: chains.table(name) for name in chains.ends()}
-    if not tables:
-        return graph
-    return remove_dead(_with_tables(graph, chains.roots, tables))
+    ends, editor = set(chains.ends()), Editor(graph)
 
+    def tabulated(node: Node) -> Made:
+        """The table of the last node of a chain."""
+        if not isinstance(node, ops.Quantize) or node.output not in ends:
+            return None
+        name, quant = node.output, Quant(node.scale[0], node.zero_point[0])
+        table = editor.constant(f"{name}.table", chains.table(name))
+        editor.retype(name, replace(editor.tensors[name], quant=quant))
+        return ops.QTable(name=node.name, output=name, data=chains.roots[name], table=table)
 
-def _with_tables(graph: Graph, roots: Mapping[str, str], tables: Mapping[str, Array]) -> Graph:
-    """The graph with the last node of each chain replaced."""
-    nodes: list[Node] = []
-    tensors: dict[str, TensorType] = {}
-    constants: dict[str, Array] = {}
-    for node in graph.nodes:
-        name = node.output
-        if name in tables:
-            assert isinstance(node, ops.Quantize)
-            table = f"{name}.table"
-            constants[table] = tables[name]
-            tensors[table] = TensorType((RESULTS,), "int8")
-            quant = Quant(node.scale[0], node.zero_point[0])
-            tensors[name] = replace(graph.tensors[name], quant=quant)
-            node = ops.QTable(name=node.name, output=name, data=roots[name], table=table)
-        nodes.append(node)
-    return graph.copy(nodes, tensors, constants)
+    return editor.walk(tabulated)
 
 
 @dataclass
