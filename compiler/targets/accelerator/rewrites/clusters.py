@@ -62,7 +62,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
-        """The operator on the sources' images."""
+        """The operator on the sources' images; ``constants`` are its other operands."""
 
     def constants(self) -> dict[str, Array]:
         """Arrays that its node reads besides, by the names of its fields."""
@@ -281,8 +281,8 @@ class Normalization(Cluster):
             name=name,
             output=output,
             data=images[0],
-            factor=f"{name}.factor",
-            offset=f"{name}.offset",
+            factor="",
+            offset="",
             centered=self.centered,
             epsilon=self.epsilon / source.scale[0] ** 2,
             shift=self._terms.shift,

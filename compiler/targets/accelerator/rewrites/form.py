@@ -194,16 +194,16 @@ def form_of(shape: Shape, order: Order) -> Form:
     return Form(tuple(axes), places, sizes)
 
 
-def nearest_order(images: Sequence[tuple[str, Form]], tensors: Container[str]) -> Order | None:
+def nearest_order(images: Sequence[tuple[str, Form]], turned: Container[str]) -> Order | None:
     """The order, of those that tensors have in their images, for which the fewest images have yet
     to exchange channels and pixels; None where no tensor has one.
 
-    Images go by name. Of one that has, ``tensors`` has a copy, ``IMAGE.transposed``.
+    Images go by name. Those in ``turned`` have a copy that has exchanged them.
     """
     orders = [order for _, form in images if (order := form.order()) is not None]
 
     def exchanges(order: Order) -> int:
         others = [image for image, form in images if form.placed(order) != form.places]
-        return sum(f"{image}.transposed" not in tensors for image in others)
+        return sum(image not in turned for image in others)
 
     return min(orders, key=exchanges, default=None)

@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
 from vdla.support.numbers import ceil_div
 
@@ -134,64 +135,58 @@ class _Heads:
 
     def padded(self) -> Graph:
         """The graph in which all heads have whole blocks."""
-        graph = self.graph.copy()
+        editor = Editor(self.graph)
         for name, axis in self.axes.items():
-            kind = graph.tensors[name]
+            kind = editor.tensors[name]
             sizes = [*kind.shape]
             sizes[axis] = sizes[axis] // self.size * self.whole
-            graph.tensors[name] = replace(kind, shape=tuple(sizes))
-        nodes = [self.made(node, graph) for node in graph.nodes]
-        return replace(graph, nodes=tuple(nodes))
+            editor.retype(name, replace(kind, shape=tuple(sizes)))
+        return editor.walk(lambda node: self.made(node, editor))
 
-    def made(self, node: Node, graph: Graph) -> Node:
+    def made(self, node: Node, editor: Editor) -> Made:
         """A node for heads with more features."""
         if isinstance(node, ops.QDense):
-            return self.dense(node, graph)
+            return self.dense(node, editor)
         if isinstance(node, ops.QAdd) and node.output in self.axes:
-            return self.sum(node, graph)
+            return self.sum(node, editor)
         if isinstance(node, ops.QTake) and node.output in self.axes:
-            return self.take(replace(node, shape=graph.tensors[node.output].shape))
-        return node
+            return self.take(node, editor.shape(node.output))
+        return None
 
-    def take(self, node: ops.QTake) -> ops.QTake:
+    def take(self, node: ops.QTake, shape: Shape) -> ops.QTake:
         """Elements of heads with more features."""
-        old = self.graph.node(node.name)
-        assert isinstance(old, ops.QTake)
-        tables, axis = [list(table) for table in old.tables()], self.axes[node.output]
+        tables, axis = [list(table) for table in node.tables()], self.axes[node.output]
         starts = [first // self.size * self.whole for first in tables[axis][:: self.size]]
         tables[axis] = [start + n for start in starts for n in range(self.whole)]
-        return replace(node, places=tuple(place for table in tables for place in table))
+        return replace(node, shape=shape, places=tuple(place for t in tables for place in t))
 
-    def sum(self, node: ops.QAdd, graph: Graph) -> ops.QAdd:
+    def sum(self, node: ops.QAdd, editor: Editor) -> ops.QAdd:
         """A sum whose constant is zero where heads have more features."""
         axis = self.axes[node.output]
         for name, zero in ((node.a, node.a_zp), (node.b, node.b_zp)):
-            if (array := graph.constants.get(name)) is not None:
+            if (array := editor.constants.get(name)) is not None:
                 wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)
-                padded = f"{node.name}.padded"
-                graph.constants[padded] = wide
-                graph.tensors[padded] = replace(graph.tensors[name], shape=wide.shape)
-                node = node.renamed({name: padded})
+                node = node.renamed({name: editor.constant(f"{node.name}.padded", wide)})
         return node
 
-    def dense(self, node: ops.QDense, graph: Graph) -> ops.QDense:
+    def dense(self, node: ops.QDense, editor: Editor) -> Made:
         """A dense layer that makes or reads heads with more features."""
-        weight, bias = graph.constants[node.weight], graph.constants[node.bias]
+        weight, bias = editor.constants[node.weight], editor.constants[node.bias]
         scale = np.array(node.scale)
+        if self.axes.keys().isdisjoint((node.data, node.output)):
+            return None
         if node.data in self.axes:
             weight = self.spread(weight, 1)
         if node.output in self.axes:
             weight, bias = self.spread(weight, 0), self.spread(bias, 0)
             scale = self.spread(scale, 0)
             scale[scale == 0] = node.scale[0]  # of features that are zero with any
-        if weight is graph.constants[node.weight]:
-            return node
-        names = f"{node.name}.padded_weight", f"{node.name}.padded_bias"
-        for name, array, like in zip(names, (weight, bias), (node.weight, node.bias), strict=True):
-            graph.constants[name] = np.ascontiguousarray(array)
-            graph.tensors[name] = replace(graph.tensors[like], shape=array.shape)
-        numbers = tuple(float(each) for each in scale)
-        return replace(node, weight=names[0], bias=names[1], scale=numbers)
+        return replace(
+            node,
+            weight=editor.constant(f"{node.name}.weight", np.ascontiguousarray(weight)),
+            bias=editor.constant(f"{node.name}.bias", np.ascontiguousarray(bias)),
+            scale=tuple(float(each) for each in scale),
+        )
 
     def spread(self, array: Array, axis: int) -> Array:
         """An array with zeros behind the features of each head."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.ir import Array, Node, Shape
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.targets.accelerator.rewrites.form import Order
@@ -22,12 +22,11 @@ BY_ELEMENT = get_args(ByElement)
 PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
 
 
-def convolution(node: ops.QDense, graph: Graph, data: str, output: str) -> ops.QConv2d:
-    """The convolution by one pixel that a dense layer of vectors is; its weights are added."""
-    kernel, weight = f"{node.name}.kernel", graph.constants[node.weight]
-    graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
-    kind = graph.tensors[node.weight]
-    graph.tensors[kernel] = replace(kind, shape=(*weight.shape, 1, 1))
+def convolution(node: ops.QDense, editor: Editor, data: str, output: str) -> ops.QConv2d:
+    """The convolution by one pixel that a dense layer of vectors is; its weights are a new
+    constant."""
+    weight = editor.constants[node.weight]
+    kernel = editor.constant(f"{node.name}.kernel", weight.reshape(*weight.shape, 1, 1))
     fields = {**node.values(), "data": data, "weight": kernel, "output": output}
     return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
-from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.compiler.targets.accelerator.rewrites.matcher import (
     Deviation,
@@ -42,14 +42,8 @@ def join_pieces(graph: Graph) -> Graph:
     Only what stands before the first quantization that ends a whole one is joined: a factor behind
     it is a product of integers.
     """
-    joined = _Pieces(graph.copy())
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        made = joined.made(node) if isinstance(node, ops.Quantize) else None
-        nodes += [node] if made is None else made
-    if not joined.changed:
-        return graph
-    return remove_dead(replace(joined.graph, nodes=tuple(nodes)))
+    editor = Editor(graph)
+    return editor.walk(_Pieces(graph, editor).visit)
 
 
 @dataclass
@@ -59,9 +53,9 @@ class _Pieces:
     for ends, as it was before."""
 
     graph: Graph
+    editor: Editor
     ends: set[str] = field(default_factory=set)
     plain: dict[str, Whole] = field(default_factory=dict)
-    changed: bool = False
 
     def __post_init__(self) -> None:
         self.around = Neighbours(self.graph)
@@ -101,8 +95,10 @@ class _Pieces:
         """Whether a tensor is an operand of what works by element: no weights of a layer."""
         return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.uses[name])
 
-    def made(self, node: ops.Quantize) -> list[Node] | None:
-        """The nodes in the place of a Quantize of pieces; None where it stays as it is."""
+    def visit(self, node: Node) -> Made:
+        """The nodes in the place of a Quantize of pieces."""
+        if not isinstance(node, ops.Quantize):
+            return None
         plain = self.plain.get(node.name)
         whole = plain or self.whole(node, self.through)
         source = self.source(node, whole.data) if whole else None
@@ -113,8 +109,7 @@ class _Pieces:
             self.look()
         if plain and (isinstance(plain, Deviation) or self.is_one(node)):
             return None
-        self.changed = True
-        *pieces, last = self.pieces(node.name, replace(whole, data=source))
+        *pieces, last = _pieces(node.name, replace(whole, data=source), self.editor)
         return [*pieces, last, replace(node, data=last.output)]
 
     def source(self, node: ops.Quantize, real: str) -> str | None:
@@ -149,57 +144,50 @@ class _Pieces:
         data = node.data if around is self.around else self.real.get(node.data, node.data)
         return deviation_of(data, around) or shares_of(data, around)
 
-    def pieces(self, name: str, whole: Whole) -> Iterator[Node]:
-        """The float operators of a whole one."""
-        kind = self.graph.tensors[whole.data]
-        if isinstance(whole, Shares):
-            shares = self.tensor(f"{name}.softmax", kind)
-            yield ops.Softmax(name=shares, output=shares, data=whole.data, axis=whole.axis)
-            return
-        rows = tuple(1 if n in whole.axes else size for n, size in enumerate(kind.shape))
-        above = whole.data
-        if whole.centered:
-            mean = self.tensor(f"{name}.mean", replace(kind, shape=rows))
-            yield self.mean(mean, above, whole)
-            above = self.tensor(f"{name}.above", kind)
-            yield ops.Binary(name=above, output=above, a=whole.data, b=mean, function="sub")
-        square = self.tensor(f"{name}.square", kind)
-        yield ops.Binary(name=square, output=square, a=above, b=above, function="mul")
-        power = self.tensor(f"{name}.power", replace(kind, shape=rows))
-        yield self.mean(power, square, whole)
-        small = self.constant(f"{name}.epsilon", np.array(whole.epsilon, np.float32))
-        under = self.tensor(f"{name}.under", replace(kind, shape=rows))
-        yield ops.Add(name=under, output=under, a=power, b=small)
-        root = self.tensor(f"{name}.root", replace(kind, shape=rows))
-        yield ops.Unary(name=root, output=root, data=under, function="sqrt")
-        result = self.tensor(f"{name}.quotient", kind)
-        yield ops.Binary(name=result, output=result, a=above, b=root, function="div")
-        yield from self.terms(name, result, whole)
 
-    def terms(self, name: str, data: str, whole: Deviation) -> Iterator[Node]:
-        """Factors and offsets of what is normalized, where there are some."""
-        kind = self.graph.tensors[data]
-        sizes = tuple(size if n in whole.axes else 1 for n, size in enumerate(kind.shape))
-        if (whole.gamma != 1).any():
-            factor = self.constant(f"{name}.gamma", whole.gamma.astype(np.float32).reshape(sizes))
-            scaled = self.tensor(f"{name}.scaled", kind)
-            yield ops.Binary(name=scaled, output=scaled, a=data, b=factor, function="mul")
-            data = scaled
-        if whole.beta.any():
-            offset = self.constant(f"{name}.beta", whole.beta.astype(np.float32).reshape(sizes))
-            moved = self.tensor(f"{name}.moved", kind)
-            yield ops.Add(name=moved, output=moved, a=data, b=offset)
+def _pieces(name: str, whole: Whole, editor: Editor) -> Iterator[Node]:
+    """The float operators of a whole one."""
+    kind = editor.tensors[whole.data]
+    if isinstance(whole, Shares):
+        shares = editor.tensor(f"{name}.softmax", kind)
+        yield ops.Softmax(name=shares, output=shares, data=whole.data, axis=whole.axis)
+        return
+    rows = tuple(1 if n in whole.axes else size for n, size in enumerate(kind.shape))
+    above = whole.data
+    if whole.centered:
+        mean = editor.tensor(f"{name}.mean", replace(kind, shape=rows))
+        yield _mean(mean, above, whole)
+        above = editor.tensor(f"{name}.above", kind)
+        yield ops.Binary(name=above, output=above, a=whole.data, b=mean, function="sub")
+    square = editor.tensor(f"{name}.square", kind)
+    yield ops.Binary(name=square, output=square, a=above, b=above, function="mul")
+    power = editor.tensor(f"{name}.power", replace(kind, shape=rows))
+    yield _mean(power, square, whole)
+    small = editor.constant(f"{name}.epsilon", np.array(whole.epsilon, np.float32))
+    under = editor.tensor(f"{name}.under", replace(kind, shape=rows))
+    yield ops.Add(name=under, output=under, a=power, b=small)
+    root = editor.tensor(f"{name}.root", replace(kind, shape=rows))
+    yield ops.Unary(name=root, output=root, data=under, function="sqrt")
+    result = editor.tensor(f"{name}.quotient", kind)
+    yield ops.Binary(name=result, output=result, a=above, b=root, function="div")
+    yield from _terms(name, result, whole, editor)
 
-    def mean(self, name: str, data: str, whole: Deviation) -> ops.Reduce:
-        """The mean along the axes of a normalization."""
-        return ops.Reduce(name=name, output=name, data=data, function="mean", axes=whole.axes)
 
-    def tensor(self, name: str, kind: TensorType) -> str:
-        """A new tensor."""
-        self.graph.tensors[name] = kind
-        return name
+def _terms(name: str, data: str, whole: Deviation, editor: Editor) -> Iterator[Node]:
+    """Factors and offsets of what is normalized, where there are some."""
+    kind = editor.tensors[data]
+    sizes = tuple(size if n in whole.axes else 1 for n, size in enumerate(kind.shape))
+    if (whole.gamma != 1).any():
+        factor = editor.constant(f"{name}.gamma", whole.gamma.astype(np.float32).reshape(sizes))
+        scaled = editor.tensor(f"{name}.scaled", kind)
+        yield ops.Binary(name=scaled, output=scaled, a=data, b=factor, function="mul")
+        data = scaled
+    if whole.beta.any():
+        offset = editor.constant(f"{name}.beta", whole.beta.astype(np.float32).reshape(sizes))
+        moved = editor.tensor(f"{name}.moved", kind)
+        yield ops.Add(name=moved, output=moved, a=data, b=offset)
 
-    def constant(self, name: str, array: Array) -> str:
-        """A new constant."""
-        self.graph.constants[name] = array
-        return self.tensor(name, TensorType(array.shape, str(array.dtype)))
+
+def _mean(name: str, data: str, whole: Deviation) -> ops.Reduce:
+    """The mean along the axes of a normalization."""
+    return ops.Reduce(name=name, output=name, data=data, function="mean", axes=whole.axes)

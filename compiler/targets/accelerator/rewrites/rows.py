@@ -8,11 +8,11 @@ the sequence has them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made, remove_dead, rewrite
+from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
@@ -42,88 +42,73 @@ def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) 
     that are all taken one by one, or were joined. Dense layers of such rows are convolutions of an
     image whose pixels they become, so that weights are loaded once for all.
     """
-    walk = _Rows(_rows_first(graph.copy()), config, min_fill)
-    for node in walk.graph.nodes:
-        walk.visit(node.renamed(walk.same))
-    return remove_dead(replace(walk.graph, nodes=tuple(walk.nodes)))
+    walk = _Rows(_rows_first(graph), config, min_fill)
+    return walk.editor.walk(walk.visit)
 
 
-@dataclass
 class _Rows:
     """One walk over a graph.
 
     Attributes:
         rows: by the name of a sequence, the tensor that has it as vectors.
-        same: by a vector's name, the one that it is.
         stepwise: tensors all of whose rows are taken one by one, and what they are made of; those
             whose rows were joined, and what is made of them by element.
     """
 
-    graph: Graph
-    config: Config
-    min_fill: float
-    nodes: list[Node] = field(default_factory=list)
-    rows: dict[str, str] = field(default_factory=dict)
-    same: dict[str, str] = field(default_factory=dict)
+    def __init__(self, graph: Graph, config: Config, min_fill: float) -> None:
+        self.editor, self.config, self.min_fill = Editor(graph), config, min_fill
+        self.around, self.stepwise = Neighbours(graph), _stepwise(graph)
+        self.rows: dict[str, str] = {}
+        self.shape = self.editor.shape
 
-    def __post_init__(self) -> None:
-        self.around = Neighbours(self.graph)
-        self.stepwise = _stepwise(self.graph)
-
-    def visit(self, node: Node) -> None:
-        """Keeps a node, or puts one that works on vectors in its place."""
+    def visit(self, node: Node) -> Made:
+        """Nodes on vectors in a node's place."""
         shape = self.shape(node.output)
         moves = isinstance(node, ops.QReshape) or (
             isinstance(node, ops.QTranspose) and _keeps_order(node, self.shape(node.data))
         )
-        if moves and self.follow(node, shape):
-            return
-        last = node.output in self.graph.outputs
-        if last and isinstance(node, ops.Dequantize) and node.data in self.rows:
-            self.leave(node, replace(node, data=self.rows[node.data]), ops.Reshape)
-            return
-        if isinstance(node, ops.QDense) and self.dense(node):
-            return
+        if moves and (source := self.follow(node.inputs[0], node.output)):
+            self.editor.rename(node.output, source)
+            return ()
+        if isinstance(node, ops.Dequantize):
+            last = node.output in self.editor.outputs and node.data in self.rows
+            return self.left(node, replace(node, data=self.rows[node.data])) if last else None
+        if isinstance(node, ops.QDense) and (layer := self.dense(node)):
+            return layer
         joins = isinstance(node, ops.QConcat) and node.axis == 0 and len(shape) == 2
         by_element = isinstance(node, BY_ELEMENT) and not self.stepwise.isdisjoint(node.inputs)
         if joins or by_element:
             self.stepwise.add(node.output)
         moved = self.moved(node) if len(shape) == SEQUENCE else None
-        if moved is not None:
-            self.leave(node, moved, ops.QReshape)
-            self.rows[node.output] = self.nodes[-2].output
-            if isinstance(node, ops.QConcat) or node.output in self.stepwise:
-                self.stepwise |= {node.output, self.rows[node.output]}
-        else:
-            self.nodes.append(node)
+        if moved is None:
+            return None
+        on_vectors, sequence = self.left(node, moved)
+        self.rows[node.output] = on_vectors.output
+        if isinstance(node, ops.QConcat) or node.output in self.stepwise:
+            self.stepwise |= {node.output, on_vectors.output}
+        return on_vectors, sequence
 
-    def leave(self, node: Node, moved: Node, kind: type[ops.QReshape] | type[ops.Reshape]) -> None:
-        """Adds a node on vectors, and makes of its result that of the node whose place it takes."""
-        shape = self.shape(node.output)
-        rows = self.tensor(f"{node.output}.rows", vectors(shape), node.output)
-        self.nodes.append(replace(moved, output=rows))
-        self.nodes.append(kind(name=f"{node.name}.sequence", output=node.output, data=rows))
+    def left(self, node: Node, moved: Node) -> tuple[Node, Node]:
+        """A node on vectors, and what makes of its result that of the node whose place it takes."""
+        rows = self.vectors_of(node.output)
+        kind = ops.QReshape if self.editor.tensors[rows].dtype == "int8" else ops.Reshape
+        back = kind(name=f"{node.name}.sequence", output=node.output, data=rows)
+        return replace(moved, output=rows), back
 
-    def follow(self, node: Node, shape: Shape) -> bool:
-        """Notes whose vectors a reshaped tensor has; whether the node isn't needed."""
-        assert isinstance(node, ops.QReshape | ops.QTranspose)
-        before = self.shape(node.data)
+    def follow(self, data: str, name: str) -> str | None:
+        """Notes whose vectors a reshaped tensor has; these, where they are the tensor itself."""
+        before, shape = self.shape(data), self.shape(name)
         if shape[-1:] != before[-1:] or min(len(shape), len(before)) < 2:
-            return False
-        source = node.data if len(before) == 2 else self.rows.get(node.data)
-        quantized = isinstance(self.around.makers.get(node.data), ops.Quantize)
-        stepwise = prod(before[:-1]) == 1 or node.output in self.stepwise
+            return None
+        source = data if len(before) == 2 else self.rows.get(data)
+        quantized = self.editor.maker(data, ops.Quantize) is not None
+        stepwise = prod(before[:-1]) == 1 or name in self.stepwise
         if source is None and quantized and stepwise and len(before) == SEQUENCE:
-            source = self.of(node.data)
-        if source is None:
-            return False
-        if len(shape) > 2:
-            self.rows[node.output] = source
-            return False
-        if node.output in self.graph.outputs:
-            return False
-        self.same[node.output] = source
-        return True
+            source = self.of(data)
+        if source is not None and len(shape) > 2:
+            self.rows[name] = source
+            return None
+        return None if name in self.editor.outputs else source
 
     # What works on vectors ----------------------------------------------------------------------
 
@@ -141,11 +126,11 @@ class _Rows:
         if not alike or not any(name in self.rows for name in names):
             return None
         moved = node.renamed({name: self.of(name) for name in names})
-        self.graph.tensors[f"{node.output}.rows"] = replace(
-            self.graph.tensors[node.output], shape=vectors(self.shape(node.output))
-        )
-        moved = replace(moved, output=f"{node.output}.rows")
-        return moved if refusal(moved, self.graph, self.config, self.min_fill) is None else None
+        return moved if self.fits(moved.writing(self.vectors_of(node.output))) else None
+
+    def fits(self, node: Node) -> bool:
+        """Whether the accelerator takes a node."""
+        return refusal(node, self.editor.graph(), self.config, self.min_fill) is None
 
     def taken(self, node: ops.QTake) -> Node | None:
         """Some rows one behind another, or some features of one row."""
@@ -178,50 +163,56 @@ class _Rows:
         axis = 1 if node.axis == len(shape) - 1 else 0
         return replace(node, parts=tuple(map(self.of, node.parts)), axis=axis)
 
-    def dense(self, node: ops.QDense) -> bool:
-        """Puts a convolution in the place of a dense layer of many vectors that are rows of steps;
-        False where it stays."""
+    def dense(self, node: ops.QDense) -> Made:
+        """A convolution in the place of a dense layer of many vectors that are rows of steps."""
         shape, rows = self.shape(node.output), self.shape(node.data)
         if len(rows) != 2 or rows[0] == 1 or self.stepwise.isdisjoint((node.data, node.output)):
-            return False
-        image = self.tensor(f"{node.data}.pixels", (1, rows[1], 1, rows[0]), node.data)
-        pixels = self.tensor(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
-        layer = convolution(node, self.graph, image, pixels)
-        if refusal(layer, self.graph, self.config, self.min_fill) is not None:
-            return False
-        if image not in {each.output for each in self.nodes}:
-            self.nodes.append(QRowsAsImage(name=image, output=image, data=node.data))
-        self.nodes.append(layer)
-        self.nodes.append(QImageAsRows(name=f"{node.name}.rows", output=node.output, data=pixels))
-        return True
+            return None
+        mark = self.editor.mark()
+        image = self.editor.once(("pixels", node.data), lambda: self.pixels(node.data))
+        pixels = self.typed(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
+        layer = convolution(node, self.editor, image, pixels)
+        if not self.fits(layer):
+            self.editor.take_back(mark)
+            return None
+        return layer, QImageAsRows(name=f"{node.name}.rows", output=node.output, data=pixels)
 
     # Ways there ---------------------------------------------------------------------------------
 
     def of(self, name: str) -> str:
-        """A tensor's vectors."""
+        """A tensor's vectors, made if there are none yet."""
         if name in self.rows:
             return self.rows[name]
-        rows = self.tensor(f"{name}.rows", vectors(self.shape(name)), name)
+        rows, editor = self.vectors_of(name), self.editor
         maker = self.around.makers.get(name)
-        if name in self.graph.constants:
-            self.graph.constants[rows] = self.graph.constants[name].reshape(self.shape(rows))
+        if name in editor.constants:
+            editor.define(rows, editor.constants[name].reshape(self.shape(rows)))
         elif isinstance(maker, ops.Quantize) and maker.axis is None and self.around.early(maker):
-            real = self.tensor(f"{rows}.real", self.shape(rows), maker.data)
-            self.nodes.append(ops.Reshape(name=real, output=real, data=maker.data))
-            self.nodes.append(replace(maker, name=rows, output=rows, data=real))
+            real = self.typed(f"{rows}.real", self.shape(rows), maker.data)
+            editor.insert(
+                ops.Reshape(name=real, output=real, data=maker.data),
+                replace(maker, name=rows, output=rows, data=real),
+            )
         else:
-            self.nodes.append(ops.QReshape(name=rows, output=rows, data=name))
+            editor.insert(ops.QReshape(name=rows, output=rows, data=name))
         self.rows[name] = rows
         return rows
 
-    def shape(self, name: str) -> Shape:
-        """A tensor's shape."""
-        return self.graph.tensors[name].shape
+    def pixels(self, name: str) -> str:
+        """Rows as an image, whose pixels they are."""
+        rows, features = self.shape(name)
+        image = self.typed(f"{name}.pixels", (1, features, 1, rows), name)
+        self.editor.insert(QRowsAsImage(name=image, output=image, data=name))
+        return image
 
-    def tensor(self, name: str, shape: Shape, like: str) -> str:
+    def vectors_of(self, name: str) -> str:
+        """A tensor for a tensor's vectors [N, C]."""
+        shape = vectors(self.shape(name))
+        return self.editor.once(("rows", name), lambda: self.typed(f"{name}.rows", shape, name))
+
+    def typed(self, hint: str, shape: Shape, like: str) -> str:
         """A new tensor of the type of another one."""
-        self.graph.tensors[name] = replace(self.graph.tensors[like], shape=shape)
-        return name
+        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
 
 
 def _keeps_order(node: ops.QTranspose, shape: Shape) -> bool:

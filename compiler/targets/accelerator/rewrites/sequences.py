@@ -9,11 +9,11 @@ that it came from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import remove_dead
-from vdla.compiler.graph.ir import STRICT, Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import STRICT, Graph, Node, Shape
 from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
@@ -63,101 +63,83 @@ def sequences_as_images(
     image where a sequence is all there is. Products of two activations are products of images.
     ``strict`` leaves clusters float whose integers aren't the float operators' in every result.
     """
-    walk = _Sequences(replace(graph.copy(), reasons={**graph.reasons}), config, min_fill, strict)
-    for node in graph.nodes:
-        walk.visit(node)
-    return remove_dead(replace(walk.graph, nodes=tuple(walk.nodes)))
+    walk = _Sequences(graph, config, min_fill, strict)
+    return walk.editor.walk(walk.visit)
 
 
-@dataclass
 class _Sequences:
     """One walk over a graph.
 
     Attributes:
+        around: the graph as it was.
         forms: by a tensor's name, the image that it is, and how it lies there.
-        made: tensors that the graph didn't have.
         clusters: by a Quantize's name, the float operators behind it.
         rows: tensors [T, C] that were sequences [1, T, C].
     """
 
-    graph: Graph
-    config: Config
-    min_fill: float
-    strict: bool = False
-    nodes: list[Node] = field(default_factory=list)
-    forms: dict[str, tuple[str, Form]] = field(default_factory=dict)
-    made: list[str] = field(default_factory=list)
-    around: Neighbours = field(init=False)
-    clusters: dict[str, Cluster] = field(default_factory=dict)
-    rows: set[str] = field(default_factory=set)
+    def __init__(self, graph: Graph, config: Config, min_fill: float, strict: bool) -> None:
+        self.editor = Editor(graph)
+        self.around = Neighbours(replace(graph, reasons=self.editor.reasons))
+        self.config, self.min_fill, self.strict = config, min_fill, strict
+        self.forms: dict[str, tuple[str, Form]] = {}
+        self.clusters: dict[str, Cluster] = {}
+        self.rows: set[str] = set()
+        self.shape = self.editor.shape
 
-    def __post_init__(self) -> None:
-        self.around = Neighbours(self.graph)
-
-    def visit(self, node: Node) -> None:
-        """Keeps a node, or puts one that works on images in its place."""
+    def visit(self, node: Node) -> Made:
+        """Nodes that work on images in a node's place."""
         if isinstance(node, ops.QTable) and self.changes_nothing(node):
             node = ops.QReshape(name=node.name, output=node.output, data=node.data)
         if isinstance(node, ops.QReshape | ops.QTranspose):
-            self.follow(node)
-            return
+            return self.follow(node)
         if isinstance(node, ops.QTakeView):
-            self.nodes.append(self.taken(node))
-            return
+            return self.taken(node)
         node = joined(node, self.around) or node
-        done = isinstance(node, ops.Dequantize) and self.ends(node)
-        done = done or (isinstance(node, ops.QTake) and self.take(node))
-        if done or (isinstance(node, ops.QDense) and self.dense_of_batch(node)):
-            return
-        order, before = self.order(node), (len(self.nodes), len(self.made))
-        moved = self.moved(node, order) if order else None
-        if order and moved and self.fits(moved):
-            self.nodes.append(moved)
-            self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
-            self.leave(node, order)
-            return
-        self.forget(*before)
-        self.nodes.append(node)
+        return self.of_form(node) or self.of_order(node) or self.stays(node)
+
+    def of_form(self, node: Node) -> Made:
+        """The nodes of one that follows its data's form, whatever that is."""
+        if isinstance(node, ops.Dequantize):
+            return self.ends(node)
+        if isinstance(node, ops.QTake):
+            return self.take(node)
+        return self.dense_of_batch(node) if isinstance(node, ops.QDense) else None
+
+    def of_order(self, node: Node) -> Made:
+        """The nodes of one whose result has axes in places of their own."""
+        order, mark = self.order(node), self.editor.mark()
+        if order is None:
+            return None
+        moved = self.moved(node, order)
+        if not self.fits(moved):
+            self.editor.take_back(mark)
+            return None
+        self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
+        image, moves = moved.output, (ops.QReshape, ops.QTranspose)
+        return moved, *self.unfolded(node.name, node.output, image, order, moves)
+
+    def stays(self, node: Node) -> Node:
+        """The node itself."""
         if len(self.shape(node.output)) == len(IMAGE.perm) and type(node) in BY_NODE:
             self.forms[node.output] = node.output, form_of(self.shape(node.output), IMAGE)
+        return node
 
     def fits(self, node: Node) -> bool:
         """Whether the accelerator takes a node."""
-        graph = replace(self.graph, nodes=tuple(self.nodes))
-        return refusal(node, graph, self.config, self.min_fill) is None
+        return refusal(node, self.editor.graph(), self.config, self.min_fill) is None
 
-    def forget(self, nodes: int, tensors: int) -> None:
-        """Takes back all nodes but the first few, and all tensors that were made but a few."""
-        del self.nodes[nodes:]
-        for name in self.made[tensors:]:
-            del self.graph.tensors[name]
-            self.graph.constants.pop(name, None)
-        del self.made[tensors:]
-
-    def shape(self, name: str) -> Shape:
-        """A tensor's shape."""
-        return self.graph.tensors[name].shape
-
-    def tensor(self, name: str, shape: Shape, like: str) -> str:
+    def tensor(self, hint: str, shape: Shape, like: str) -> str:
         """A new tensor of the type of another one."""
-        self.graph.tensors[name] = replace(self.graph.tensors[like], shape=shape)
-        self.made.append(name)
-        return name
-
-    def constant(self, name: str, array: Array) -> None:
-        """A new constant."""
-        self.graph.tensors[name] = TensorType(array.shape, str(array.dtype))
-        self.graph.constants[name] = array
-        self.made.append(name)
+        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
 
     def changes_nothing(self, node: ops.QTable) -> bool:
         """Whether a function of an image gives back each int8."""
-        return gives_back(self.graph.constants.get(node.table)) and node.data in self.forms
+        return gives_back(self.editor.constants.get(node.table)) and node.data in self.forms
 
     # What only moves elements -----------------------------------------------------------------
 
-    def follow(self, node: ops.QReshape | ops.QTranspose) -> None:
-        """Keeps a node that moves elements, and notes how its result lies in an image."""
+    def follow(self, node: ops.QReshape | ops.QTranspose) -> Node:
+        """A node that moves elements; notes how its result lies in an image."""
         name, before, shape = node.output, self.shape(node.data), self.shape(node.output)
         flattened = shape[0] in (1, before[0])  # images, one of them in each row
         if len(shape) == 2 and len(before) > 2 and not flattened:
@@ -171,65 +153,75 @@ class _Sequences:
             node, image = ops.QReshapeView(name=node.name, output=name, data=image), name
         if form:
             self.forms[name] = image, form
-        self.nodes.append(node)
+        return node
 
     def taken(self, node: ops.QTakeView) -> ops.QTakeView:
         """A node that takes vectors of an image's pixels, where these are what its data are."""
-        name, before = node.data, (len(self.nodes), len(self.made))
+        name, mark = node.data, self.editor.mark()
         if name not in self.forms or len(self.shape(name)) != len(ROWS.perm):
             return node
         image = self.image(name, ROWS)
-        rows = f"{image}.rows"
-        vectors = QImageAsRows(name=rows, output=rows, data=image)
-        if rows not in self.graph.tensors and not self.add([vectors], name):
-            self.forget(*before)
-            return node
-        return replace(node, data=rows)
+        rows = self.editor.once(("rows", image), lambda: self.rows_of(image, name))
+        if self.fits(QImageAsRows(name=rows, output=rows, data=image)):
+            return replace(node, data=rows)
+        self.editor.take_back(mark)
+        return node
 
-    def ends(self, node: ops.Dequantize) -> bool:
-        """Moves elements behind the last Dequantize, in floats; False where that isn't one."""
+    def rows_of(self, image: str, like: str) -> str:
+        """Vectors of an image's pixels."""
+        rows = self.tensor(f"{image}.rows", self.shape(like), like)
+        self.editor.insert(QImageAsRows(name=rows, output=rows, data=image))
+        return rows
+
+    def ends(self, node: ops.Dequantize) -> Made:
+        """Moves of elements behind the last Dequantize, in floats; None where that isn't one."""
         image, form = self.forms.get(node.data, ("", None))
         order = form.order() if form else None
         image_itself = len(self.shape(node.output)) == len(IMAGE.perm)
         if order is None or node.axis is not None or image_itself or not self.around.late(node):
-            return False
+            return None
         real = self.tensor(f"{node.output}.image", self.shape(image), node.output)
-        self.nodes.append(replace(node, data=image, output=real))
-        self.unfold(real, node.output, real, order, (ops.Reshape, ops.Transpose))
-        return True
+        moves = ops.Reshape, ops.Transpose
+        last = replace(node, data=image, output=real)
+        return last, *self.unfolded(real, node.output, real, order, moves)
 
-    def take(self, node: ops.QTake) -> bool:
-        """Takes elements along one axis of a tensor from its image; False where it can't."""
+    def take(self, node: ops.QTake) -> Made:
+        """The nodes that take elements along one axis of a tensor from its image."""
         image, form = self.forms.get(node.data, ("", None))
         tables, shape = node.tables(), self.shape(node.data)
         parts = [n for n, size in enumerate(shape) if tables[n] != tuple(range(size))]
         if form is None or len(parts) != 1 or OUTSIDE in node.places or image == node.data:
-            return False
-        (axis,) = parts
-        before = len(self.nodes), len(self.made)
+            return None
+        (axis,), mark = parts, self.editor.mark()
         if form.taken(axis, tables[axis]) is None:
             places = form.flat
             image, form = self.rearranged(image, form, places) or "", replace(form, places=places)
         taken = form.taken(axis, tables[axis]) if image else None
         if taken is None:
-            return False
+            return None
         place, table = taken
-        output, shape = f"{node.output}.image", self.shape(image)
-        made = picked(image, output, shape, PLACES[place], table, self.config.channel_block)
+        shape, lanes = self.shape(image), self.config.channel_block
         small = place == CHANNELS and shape[1] * len(table) <= MOST_SELECTED
-        if not self.add(made, node.output) and not small:
-            self.forget(*before)
-            return False
+        made = picked(image, f"{node.output}.image", shape, PLACES[place], table, lanes)
+        output = self.added(made, node.output, anyway=small)
+        if output is None:
+            self.editor.take_back(mark)
+            return None
         self.forms[node.output] = output, form.resized(axis, len(tables[axis]))
-        self.leave_form(node)
-        return True
+        return self.unfolded_form(node)
 
-    def add(self, nodes: Sequence[Node], like: str) -> bool:
-        """Adds nodes whose tensors are typed as another one; whether the accelerator takes them."""
-        for node in nodes:
-            self.tensor(node.output, node.result_shape([self.shape(node.inputs[0])]) or (), like)
-            self.nodes.append(node)
-        return all(map(self.fits, nodes))
+    def added(self, nodes: Sequence[Node], like: str, anyway: bool = False) -> str | None:
+        """The result of nodes that are added, whose tensors are typed as another one; None where
+        the accelerator doesn't take all of them, unless it is to have them ``anyway``."""
+        names: dict[str, str] = {}
+        fit = True
+        for each in nodes:
+            node = each.renamed(names)
+            shape = node.result_shape([self.shape(node.inputs[0])]) or ()
+            name = names[each.output] = self.tensor(each.output, shape, like)
+            self.editor.insert(made := replace(node, name=name, output=name))
+            fit &= self.fits(made)
+        return name if fit or anyway else None
 
     # What computes ----------------------------------------------------------------------------
 
@@ -241,7 +233,8 @@ class _Sequences:
         if isinstance(node, ops.QDense):
             rows = node.data in self.rows or (known and known[0][1].is_rows)
             return ROWS if rows else None
-        order = nearest_order(known, self.graph.tensors) if known else self.order_of_input(node)
+        turned = {image for image, _ in known if self.editor.knows(("transposed", image))}
+        order = nearest_order(known, turned) if known else self.order_of_input(node)
         if order is None or order == IMAGE:
             return None
         if isinstance(node, ops.QConcat):
@@ -249,30 +242,27 @@ class _Sequences:
         alike = all(self.shape(n) == self.shape(node.output) for n in operands(node))
         return order if isinstance(node, BY_ELEMENT) and alike else None
 
-    def dense_of_batch(self, node: ops.QDense) -> bool:
-        """Computes a dense layer of the vectors of several images; False where data are none."""
+    def dense_of_batch(self, node: ops.QDense) -> Made:
+        """A dense layer of the vectors of several images; None where data are none."""
         known, form = self.forms.get(node.data, ("", None))
         if form is None or len(form.axes) != len(ROWS.perm):
-            return False
+            return None
         if not (batch := shared(form.axes[0], form.places.batch)):
-            return False
-        before = len(self.nodes), len(self.made)
+            return None
+        mark = self.editor.mark()
         places = Places(batch, form.axes[1], form.axes[0][len(batch) :])
         if (image := self.rearranged(known, form, places)) is None:
-            return False
+            return None
         form = replace(form, places=places)
         n, _, _, pixels = self.shape(image)
         shape = n, self.shape(node.output)[1], 1, pixels
         output = self.tensor(f"{node.output}.image", shape, node.output)
-        made = convolution(node, self.graph, image, output)
-        self.made.append(made.weight)
+        made = convolution(node, self.editor, image, output)
         if not self.fits(made):
-            self.forget(*before)
-            return False
-        self.nodes.append(made)
+            self.editor.take_back(mark)
+            return None
         self.forms[node.output] = output, form.resized(1, shape[1])
-        self.leave_form(node)
-        return True
+        return made, *self.unfolded_form(node)
 
     def moved(self, node: Node, order: Order) -> Node:
         """A node that does on images what one does on tensors."""
@@ -282,10 +272,8 @@ class _Sequences:
         shape = image_shape(self.shape(node.output), order)
         output = self.tensor(f"{node.output}.image", shape, node.output)
         if isinstance(node, ops.QDense):
-            made = convolution(node, self.graph, names[node.data], output)
-            self.made.append(made.weight)
-            return made
-        moved = replace(node.renamed(names), output=output)
+            return convolution(node, self.editor, names[node.data], output)
+        moved = node.renamed(names).writing(output)
         if isinstance(moved, ops.QConcat):
             axis = image_axis(order, moved.axis)
             assert axis is not None
@@ -307,7 +295,7 @@ class _Sequences:
             return None
         if self.strict and cluster.DIFFERS:
             for part in self.around.behind(node):
-                self.graph.reasons[part.name] = f"{STRICT}: {cluster.DIFFERS}"
+                self.editor.reasons[part.name] = f"{STRICT}: {cluster.DIFFERS}"
             return None
         self.clusters[node.name] = cluster
         known = [self.forms[s.data][1] if s.data in self.forms else None for s in cluster.sources]
@@ -320,32 +308,35 @@ class _Sequences:
         images = [self.image(source.data, of_image) for source, of_image in places]
         shape = image_shape(self.shape(node.output), order)
         output = self.tensor(f"{node.output}.image", shape, node.output)
-        for name, array in cluster.constants().items():
-            self.constant(f"{node.name}.{name}", array)
-        return cluster.node(node.name, images, output, order)
+        arrays = {
+            name: self.editor.constant(f"{node.name}.{name}", array)
+            for name, array in cluster.constants().items()
+        }
+        return replace(cluster.node(node.name, images, output, order), **arrays)
 
     # Ways there and back ----------------------------------------------------------------------
 
     def image(self, name: str, order: Order) -> str:
         """The image of a tensor whose axes have some order there."""
-        shape = image_shape(self.shape(name), order)
         if name in self.forms:
             known, form = self.forms[name]
             if arranged := self.rearranged(known, form, form.placed(order)):
                 return arranged
-        image = f"{name}.image{''.join(map(str, order.perm))}"
-        if image in self.graph.tensors:
-            return image
-        self.tensor(image, shape, name)
-        if name in self.graph.constants:
-            array = self.graph.constants[name].transpose(order.perm)
-            self.graph.constants[image] = array.reshape(shape).copy()
+        return self.editor.once(("image", name, order), lambda: self.folded(name, order))
+
+    def folded(self, name: str, order: Order) -> str:
+        """An image that is made of a tensor."""
+        shape = image_shape(self.shape(name), order)
+        image = self.tensor(f"{name}.image", shape, name)
+        if name in self.editor.constants:
+            array = self.editor.constants[name].transpose(order.perm)
+            self.editor.define(image, array.reshape(shape).copy())
             return image
         maker = self.around.makers.get(name)
         if isinstance(maker, ops.Quantize) and self.around.early(maker):
             real = self.tensor(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
-            self.nodes.append(replace(maker, name=image, output=image, data=real))
+            self.editor.insert(replace(maker, name=image, output=image, data=real))
         else:
             self.fold(image, name, order, (ops.QReshape, ops.QTranspose))
         return image
@@ -355,10 +346,10 @@ class _Sequences:
         reshape, transpose = moves
         sizes = tuple(self.shape(data)[axis] for axis in order.perm)
         turned = self.tensor(f"{image}.turned", sizes, data)
-        self.nodes += [
+        self.editor.insert(
             transpose(name=turned, output=turned, data=data, perm=order.perm),
             reshape(name=image, output=image, data=turned),
-        ]
+        )
 
     def rearranged(self, image: str, form: Form, places: Places) -> str | None:
         """A tensor's image with factors in other places; None where the accelerator makes none."""
@@ -374,12 +365,14 @@ class _Sequences:
 
     def transposed(self, image: str) -> str:
         """An image with channels and pixels in each other's place."""
-        n, channels, _, pixels = self.shape(image)
-        name = f"{image}.transposed"
-        if name not in self.graph.tensors:
-            self.tensor(name, (n, pixels, 1, channels), image)
-            self.nodes.append(QTransposeImage(name=name, output=name, data=image))
-        return name
+
+        def make() -> str:
+            n, channels, _, pixels = self.shape(image)
+            name = self.tensor(f"{image}.transposed", (n, pixels, 1, channels), image)
+            self.editor.insert(QTransposeImage(name=name, output=name, data=image))
+            return name
+
+        return self.editor.once(("transposed", image), make)
 
     def copied(self, image: str, form: Form, places: Places) -> str | None:
         """An image whose pixels are elsewhere, copied by runs; None where they can't be."""
@@ -390,15 +383,15 @@ class _Sequences:
             if batch or steps(other, places) is None:
                 return None
             return self.copied(self.transposed(image), other, places)
-        lanes, before = self.config.channel_block, (len(self.nodes), len(self.made))
+        lanes, mark = self.config.channel_block, self.editor.mark()
         viewed = self.viewed(image, form, way.first)
         if viewed is None or form.size(way.first.channels) % lanes:
             return None
-        name = f"{viewed}.copy{len(self.made)}"
-        if self.add(moved(viewed, name, form, way, lanes), image):
-            return self.viewed(name, replace(form, places=way.second), places)
-        self.forget(*before)
-        return None
+        name = self.added(moved(viewed, f"{viewed}.copy", form, way, lanes), image)
+        if name is None:
+            self.editor.take_back(mark)
+            return None
+        return self.viewed(name, replace(form, places=way.second), places)
 
     def viewed(self, image: str, form: Form, places: Places) -> str | None:
         """An image with factors in other places by addresses; None where these don't do it."""
@@ -411,19 +404,17 @@ class _Sequences:
         whole = form.places.channels == places.channels or inner % self.config.channel_block == 0
         if not (alike and whole and form.places.pixels == places.pixels):
             return None
-        name = f"{image}.by{'x'.join(map(str, shape))}"
-        if name not in self.graph.tensors:
-            self.tensor(name, shape, image)
-            self.nodes.append(ops.QReshapeView(name=name, output=name, data=image))
-        return name
 
-    def leave(self, node: Node, order: Order) -> None:
-        """Makes a node's result of its image, for who reads it."""
-        image, _ = self.forms[node.output]
-        self.unfold(node.name, node.output, image, order, (ops.QReshape, ops.QTranspose))
+        def make() -> str:
+            name = self.tensor(f"{image}.view", shape, image)
+            self.editor.insert(ops.QReshapeView(name=name, output=name, data=image))
+            return name
 
-    def leave_form(self, node: Node) -> None:
-        """Makes a node's result of its image, whatever part of an axis each place has."""
+        return self.editor.once(("view", image, shape), make)
+
+    def unfolded_form(self, node: Node) -> list[Node]:
+        """The nodes that make a node's result of its image, whatever part of an axis each place
+        has."""
         image, form = self.forms[node.output]
         factors = [factor for place in form.places for factor in place]
         sizes = tuple(form.sizes[factor] for factor in factors)
@@ -431,19 +422,21 @@ class _Sequences:
         perm = tuple(factors.index(factor) for factor in wanted)
         parts = self.tensor(f"{image}.parts", sizes, image)
         turned = self.tensor(f"{image}.turned", tuple(sizes[n] for n in perm), image)
-        self.nodes += [
+        return [
             ops.QReshape(name=parts, output=parts, data=image),
             ops.QTranspose(name=turned, output=turned, data=parts, perm=perm),
             ops.QReshape(name=f"{node.name}.sequence", output=node.output, data=turned),
         ]
 
-    def unfold(self, name: str, output: str, image: str, order: Order, moves: Moves) -> None:
-        """Makes a tensor of an image by nodes that move elements."""
+    def unfolded(
+        self, name: str, output: str, image: str, order: Order, moves: Moves
+    ) -> list[Node]:
+        """The nodes that make a tensor of an image by moving elements."""
         shape, (reshape, transpose) = self.shape(output), moves
         turned = tuple(shape[axis] for axis in order.perm)
         axes = self.tensor(f"{image}.axes", turned, output)
         perm = tuple(order.perm.index(axis) for axis in range(len(shape)))
-        self.nodes += [
+        return [
             reshape(name=axes, output=axes, data=image),
             transpose(name=f"{name}.sequence", output=output, data=axes, perm=perm),
         ]
