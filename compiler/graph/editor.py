@@ -25,6 +25,8 @@ N = TypeVar("N", bound=Node)
 Made = Node | Sequence[Node] | None  # what stands in a node's place; None: it stays
 Kinds = type[N] | tuple[type[N], ...]
 
+Visit = Callable[[Never], Made]  # of some kinds of nodes
+
 MOST_SWEEPS = 10_000  # more than any network's nodes could need, one after another
 
 
@@ -205,15 +207,17 @@ class Editor:
 
     # Walks ------------------------------------------------------------------------------------
 
-    def walk(self, visit: Callable[[Node], Made]) -> Graph:
+    def walk(self, *visits: Visit) -> Graph:
         """The graph, less what nobody reads, after each node was visited once, in their order.
 
-        What ``visit`` gives stands in the node's place; None: it stays. Only the visitor takes
-        anything back.
+        A visit is for the kinds of nodes that its annotation names. What the first one gives that
+        gives something stands in the node's place; nothing is taken back but by a visit itself.
         """
+        known = [(cast("Callable[[Node], Made]", each), _kinds(each)) for each in visits]
         for node in (each for place in self._places for each in [*place]):
             self._here = node
-            made = visit(node)
+            own = (visit(node) for visit, kinds in known if isinstance(node, kinds))
+            made = next((each for each in own if each is not None), None)
             if made is not None:
                 self.replace(node, *_several(made))
         self._here = None
@@ -249,6 +253,13 @@ class Editor:
         return True
 
 
+def _kinds(function: Callable[..., Made]) -> type[Node]:
+    """The kinds of nodes, or a union of them, that a function's first parameter is annotated as."""
+    name = next(iter(signature(function).parameters))
+    kinds: type[Node] = get_type_hints(function)[name]
+    return kinds
+
+
 def _several(made: Node | Sequence[Node]) -> Sequence[Node]:
     return (made,) if isinstance(made, Node) else made
 
@@ -266,9 +277,7 @@ class _Rule:
     @classmethod
     def of(cls, function: Rule) -> _Rule:
         """A function as a rule."""
-        name = next(iter(signature(function).parameters))
-        whole = cast("Callable[[Node, Editor], Made]", function)
-        return cls(whole, get_type_hints(function)[name])
+        return cls(cast("Callable[[Node, Editor], Made]", function), _kinds(function))
 
 
 def rewrite(graph: Graph, *rules: Rule) -> Graph:

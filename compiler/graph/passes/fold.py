@@ -18,18 +18,40 @@ def fold_scales(graph: Graph) -> Graph:
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
     """
-    return rewrite(graph, _scaled)
+    return rewrite(graph, _normalized, _combined)
 
 
-def _scaled(node: Node, editor: Editor) -> Made:
-    """Products with a factor and an offset in their weights."""
-    scales = _scales(node, editor)
-    maker = editor.own_maker(scales[0], FloatProducts) if scales else None
-    if scales is None or maker is None:
+def _normalized(node: ops.BatchNorm, editor: Editor) -> Made:
+    """Products with the factor and the offset of a normalization in their weights."""
+    factor, offset = editor.constants[node.factor], editor.constants[node.offset]
+    return _scaled(node, node.data, factor, offset, editor)
+
+
+def _combined(node: ops.Add | ops.Binary, editor: Editor) -> Made:
+    """Products with one constant of each channel in their weights, which is a factor or an
+    offset."""
+    function, shape = getattr(node, "function", "add"), editor.shape(node.output)
+    a, b = node.a, node.b
+    if a in editor.constants and function in ("add", "mul"):
+        a, b = b, a
+    value = _by_channel(editor.constants.get(b), shape)
+    if value is None or editor.shape(a) != shape:
         return None
-    _, factor, offset = scales
-    constants = editor.constants
-    if maker.weight not in constants or (maker.bias is not None and maker.bias not in constants):
+    one, none = np.ones_like(value), np.zeros_like(value)
+    if function in ("add", "sub"):
+        return _scaled(node, a, one, value if function == "add" else -value, editor)
+    if function not in ("mul", "div"):
+        return None
+    with np.errstate(all="ignore"):
+        return _scaled(node, a, value if function == "mul" else 1 / value, none, editor)
+
+
+def _scaled(node: Node, data: str, factor: Array, offset: Array, editor: Editor) -> Made:
+    """Products with a factor and an offset in their weights."""
+    maker, constants = editor.own_maker(data, FloatProducts), editor.constants
+    if maker is None or maker.weight not in constants:
+        return None
+    if maker.bias is not None and maker.bias not in constants:
         return None
     with np.errstate(all="ignore"):
         folded = maker.scaled(factor, offset, constants)
@@ -41,26 +63,6 @@ def _scaled(node: Node, editor: Editor) -> Made:
     )
     editor.erase(maker)
     return replace(maker, output=node.output, weight=weight, bias=bias)
-
-
-def _scales(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
-    """Tensor that a node multiplies by a factor and adds an offset to, with these two, one of each
-    for every channel; None for another node."""
-    if isinstance(node, ops.BatchNorm):
-        return node.data, editor.constants[node.factor], editor.constants[node.offset]
-    function = node.function if isinstance(node, ops.Binary) else "add"
-    if not isinstance(node, ops.Add | ops.Binary) or function not in ("add", "sub", "mul", "div"):
-        return None
-    shape, (a, b) = editor.shape(node.output), (node.a, node.b)
-    if a in editor.constants and function in ("add", "mul"):
-        a, b = b, a
-    value = _by_channel(editor.constants.get(b), shape)
-    if value is None or editor.shape(a) != shape:
-        return None
-    if function in ("mul", "div"):
-        with np.errstate(all="ignore"):
-            return a, value if function == "mul" else 1 / value, np.zeros_like(value)
-    return a, np.ones_like(value), value if function == "add" else -value
 
 
 def _by_channel(value: Array | None, shape: Shape) -> Array | None:

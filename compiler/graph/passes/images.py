@@ -29,7 +29,7 @@ def as_images(graph: Graph) -> Graph:
     if not any(len(kind.shape) in (SIGNAL, VOLUME) for kind in graph.tensors.values()):
         return graph
     walk = _Images(Editor(graph))
-    return walk.editor.walk(walk.visit)
+    return walk.editor.walk(walk.reshape, walk.leave, walk.move)
 
 
 def image_shape(shape: Shape) -> Shape:
@@ -52,23 +52,18 @@ class _Images:
         """A tensor's shape."""
         return self.editor.shape(name)
 
-    def visit(self, node: Node) -> Made:
-        """The same between images, in a node's place."""
-        if isinstance(node, Reshapes):
-            return self.reshape(node)
-        if isinstance(node, ops.Transpose) and node.perm == SWAP:
-            self.leave(node)
-            return None
-        names = self.operands(node)
-        return None if names is None else self.moved(node, names)
-
-    def leave(self, node: ops.Transpose) -> None:
-        """Notes the images that a volume is made of."""
-        maker = self.editor.maker(node.data, Node)
-        if not isinstance(maker, Reshapes):
-            return
-        if self.shape(maker.data) == image_shape(self.shape(node.output)):
+    def leave(self, node: ops.Transpose) -> Made:
+        """Nothing; notes the images that a volume is made of."""
+        maker = self.editor.maker(node.data, Node) if node.perm == SWAP else None
+        images = image_shape(self.shape(node.output)) if maker else ()
+        if isinstance(maker, Reshapes) and self.shape(maker.data) == images:
             self.images[node.output] = maker.data
+        return None
+
+    def move(self, node: Node) -> Made:
+        """A node between images in the place of one between signals or volumes."""
+        names = None if isinstance(node, Reshapes) else self.operands(node)
+        return None if names is None else self.moved(node, names)
 
     def reshape(self, node: Reshapes) -> Made:
         """Notes a way to images or back; drops the second way to the same images."""

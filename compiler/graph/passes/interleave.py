@@ -17,14 +17,25 @@ def move_interleave(graph: Graph) -> Graph:
 
     It is exact, since all of them work pixel by pixel.
     """
-    return rewrite(graph, _exchanged)
+    return rewrite(graph, _rounded, _limited)
 
 
-def _exchanged(node: ops.Quantize | ops.Relu | ops.Clip, editor: Editor) -> Made:
+def _rounded(node: ops.Quantize, editor: Editor) -> Made:
+    return _exchanged(node, editor, ops.QInterleave) if node.axis in (None, 1) else None
+
+
+def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
+    return _exchanged(node, editor, ops.Interleave)
+
+
+def _exchanged(
+    node: ops.Quantize | ops.Relu | ops.Clip,
+    editor: Editor,
+    joins: type[ops.Interleave | ops.QInterleave],
+) -> Made:
     """A node on each part, and the parts' results interleaved."""
     source = editor.own_maker(node.data, ops.Interleave)
-    quantizes = isinstance(node, ops.Quantize)
-    if source is None or (isinstance(node, ops.Quantize) and node.axis not in (None, 1)):
+    if source is None:
         return None
     kind = replace(editor.tensors[node.output], shape=editor.shape(source.parts[0]))
     before = [
@@ -36,8 +47,7 @@ def _exchanged(node: ops.Quantize | ops.Relu | ops.Clip, editor: Editor) -> Made
         )
         for number, part in enumerate(source.parts)
     ]
-    joined = ops.QInterleave if quantizes else ops.Interleave
-    after = joined(
+    after = joins(
         name=source.name,
         output=node.output,
         parts=tuple(each.output for each in before),

@@ -35,9 +35,9 @@ def tabulate(graph: Graph) -> Graph:
         chains.follow(node)
     ends, editor = set(chains.ends()), Editor(graph)
 
-    def tabulated(node: Node) -> Made:
+    def tabulated(node: ops.Quantize) -> Made:
         """The table of the last node of a chain."""
-        if not isinstance(node, ops.Quantize) or node.output not in ends:
+        if node.output not in ends:
             return None
         name, quant = node.output, Quant(node.scale[0], node.zero_point[0])
         table = editor.constant(f"{name}.table", chains.table(name))

@@ -78,8 +78,8 @@ class Product(Cluster):
     @classmethod
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The product that a node quantizes, if both factors are int8 and the stacks alike."""
-        core = around.makers.get(node.data)
-        if not isinstance(core, ops.MatMul):
+        core = around.maker(node.data, ops.MatMul)
+        if core is None:
             return None
         a, b = around.source(core.a), around.source(core.b)
         stacks = {around.shape(name)[:-2] for name in (core.a, core.b)}
@@ -136,8 +136,8 @@ class SoftmaxCluster(Cluster):
     @classmethod
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The softmax of int8 that a node quantizes."""
-        core = around.makers.get(node.data)
-        if not isinstance(core, ops.Softmax) or (source := around.source(core.data)) is None:
+        core = around.maker(node.data, ops.Softmax)
+        if core is None or (source := around.source(core.data)) is None:
             return None
         return cls(node, (source,), core.axis)
 
@@ -177,8 +177,8 @@ class Mean(Cluster):
     @classmethod
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The mean of int8 that a node quantizes."""
-        core = around.makers.get(node.data)
-        if not isinstance(core, ops.Reduce) or core.function != "mean":
+        core = around.maker(node.data, ops.Reduce)
+        if core is None or core.function != "mean":
             return None
         source = around.source(core.data)
         return (

@@ -52,6 +52,7 @@ class _Heads:
 
     def __post_init__(self) -> None:
         self.makers, self.uses = self.graph.producers(), self.graph.uses()
+        self.editor = Editor(self.graph)
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""
@@ -135,42 +136,37 @@ class _Heads:
 
     def padded(self) -> Graph:
         """The graph in which all heads have whole blocks."""
-        editor = Editor(self.graph)
         for name, axis in self.axes.items():
-            kind = editor.tensors[name]
+            kind = self.editor.tensors[name]
             sizes = [*kind.shape]
             sizes[axis] = sizes[axis] // self.size * self.whole
-            editor.retype(name, replace(kind, shape=tuple(sizes)))
-        return editor.walk(lambda node: self.made(node, editor))
+            self.editor.retype(name, replace(kind, shape=tuple(sizes)))
+        return self.editor.walk(self.dense, self.sum, self.take)
 
-    def made(self, node: Node, editor: Editor) -> Made:
-        """A node for heads with more features."""
-        if isinstance(node, ops.QDense):
-            return self.dense(node, editor)
-        if isinstance(node, ops.QAdd) and node.output in self.axes:
-            return self.sum(node, editor)
-        if isinstance(node, ops.QTake) and node.output in self.axes:
-            return self.take(node, editor.shape(node.output))
-        return None
-
-    def take(self, node: ops.QTake, shape: Shape) -> ops.QTake:
+    def take(self, node: ops.QTake) -> Made:
         """Elements of heads with more features."""
+        if node.output not in self.axes:
+            return None
+        shape = self.editor.shape(node.output)
         tables, axis = [list(table) for table in node.tables()], self.axes[node.output]
         starts = [first // self.size * self.whole for first in tables[axis][:: self.size]]
         tables[axis] = [start + n for start in starts for n in range(self.whole)]
         return replace(node, shape=shape, places=tuple(place for t in tables for place in t))
 
-    def sum(self, node: ops.QAdd, editor: Editor) -> ops.QAdd:
+    def sum(self, node: ops.QAdd) -> Made:
         """A sum whose constant is zero where heads have more features."""
-        axis = self.axes[node.output]
+        if (axis := self.axes.get(node.output)) is None:
+            return None
+        editor = self.editor
         for name, zero in ((node.a, node.a_zp), (node.b, node.b_zp)):
             if (array := editor.constants.get(name)) is not None:
                 wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)
                 node = node.renamed({name: editor.constant(f"{node.name}.padded", wide)})
         return node
 
-    def dense(self, node: ops.QDense, editor: Editor) -> Made:
+    def dense(self, node: ops.QDense) -> Made:
         """A dense layer that makes or reads heads with more features."""
+        editor = self.editor
         weight, bias = editor.constants[node.weight], editor.constants[node.bias]
         scale = np.array(node.scale)
         if self.axes.keys().isdisjoint((node.data, node.output)):

@@ -64,8 +64,7 @@ def deviation_of(name: str, around: Neighbours) -> Deviation | None:
 
 def shares_of(name: str, around: Neighbours) -> Shares | None:
     """The softmax that a tensor is; None where it is none."""
-    node = around.makers.get(name)
-    if isinstance(node, ops.Softmax):
+    if node := around.maker(name, ops.Softmax):
         return Shares(node.data, node.axis)
     match = _Matcher(around)
     pair = match.binary(name, "div")
@@ -122,12 +121,10 @@ class _Matcher:
 
     def binary(self, name: str, *functions: str) -> tuple[str, str] | None:
         """The operands of a function of two that makes a tensor."""
-        node = self.around.makers.get(name)
-        if isinstance(node, ops.Add) and "add" in functions:
+        if (node := self.around.maker(name, ops.Add)) and "add" in functions:
             return node.a, node.b
-        if isinstance(node, ops.Binary) and node.function in functions:
-            return node.a, node.b
-        return None
+        other = self.around.maker(name, ops.Binary)
+        return (other.a, other.b) if other and other.function in functions else None
 
     def operand(self, name: str, function: str) -> tuple[str, Array | None]:
         """Tensor that a constant is combined with, and the constant; the tensor itself where none
@@ -163,15 +160,13 @@ class _Matcher:
 
     def unary(self, name: str, function: str) -> str | None:
         """Tensor that a function of one operand has made a tensor of; None for another function."""
-        node = self.around.makers.get(name)
-        return node.data if isinstance(node, ops.Unary) and node.function == function else None
+        node = self.around.maker(name, ops.Unary)
+        return node.data if node and node.function == function else None
 
     def reduction(self, name: str, function: str) -> ops.Reduce | None:
         """The reduction that a tensor is, whose axes stay."""
-        node = self.around.makers.get(name)
-        if isinstance(node, ops.Reduce) and node.function == function and node.keepdims:
-            return node
-        return None
+        node = self.around.maker(name, ops.Reduce)
+        return node if node and node.function == function and node.keepdims else None
 
     def squares(self, name: str, of: str) -> bool:
         """Whether a tensor is the square of another one."""

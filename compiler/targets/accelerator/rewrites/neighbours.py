@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.ir import Graph, Node, Shape
 
 EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}  # the least and the greatest of each
+
+
+N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,15 @@ class Neighbours:
         """A tensor's shape."""
         return self.graph.tensors[name].shape
 
+    def maker(self, name: str, kinds: type[N]) -> N | None:
+        """The node that writes a tensor, if it is of some kind."""
+        node = self.makers.get(name)
+        return node if isinstance(node, kinds) else None
+
     def source(self, name: str) -> ops.Dequantize | None:
         """The Dequantize that makes a tensor of int8 with one scale; None where none does."""
-        maker = self.makers.get(name)
-        if not isinstance(maker, ops.Dequantize) or maker.axis is not None:
+        maker = self.maker(name, ops.Dequantize)
+        if maker is None or maker.axis is not None:
             return None
         return maker if self.graph.tensors[maker.data].dtype == "int8" else None
 

@@ -43,7 +43,7 @@ def join_pieces(graph: Graph) -> Graph:
     it is a product of integers.
     """
     editor = Editor(graph)
-    return editor.walk(_Pieces(graph, editor).visit)
+    return editor.walk(_Pieces(graph, editor).joined)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _Pieces:
         self.around = Neighbours(self.graph)
         for node in self.graph.nodes:
             whole = self.whole(node, self.around) if isinstance(node, ops.Quantize) else None
-            if whole and isinstance(self.around.makers.get(whole.data), ops.Dequantize):
+            if whole and self.around.maker(whole.data, ops.Dequantize):
                 self.plain[node.name] = whole
         self.ends |= self.plain.keys()
         self.look()
@@ -73,9 +73,9 @@ class _Pieces:
         for node in self.graph.nodes:
             if not isinstance(node, ops.Dequantize):
                 continue
-            maker = self.around.makers.get(node.data)
+            maker = self.around.maker(node.data, ops.Quantize)
             ends = maker is not None and maker.name in self.ends
-            if isinstance(maker, ops.Quantize) and not (ends and not self.meets_floats(node)):
+            if maker is not None and not (ends and not self.meets_floats(node)):
                 self.real[node.output] = self.real.get(maker.data, maker.data)
             elif node.data in self.graph.constants and self.is_term(node.output):
                 kind = self.graph.tensors[node.output]
@@ -95,10 +95,8 @@ class _Pieces:
         """Whether a tensor is an operand of what works by element: no weights of a layer."""
         return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.uses[name])
 
-    def visit(self, node: Node) -> Made:
+    def joined(self, node: ops.Quantize) -> Made:
         """The nodes in the place of a Quantize of pieces."""
-        if not isinstance(node, ops.Quantize):
-            return None
         plain = self.plain.get(node.name)
         whole = plain or self.whole(node, self.through)
         source = self.source(node, whole.data) if whole else None
@@ -115,7 +113,7 @@ class _Pieces:
     def source(self, node: ops.Quantize, real: str) -> str | None:
         """Dequantized form of a tensor, as what a node quantizes reads it; None where that reads
         the tensor before it was quantized."""
-        if isinstance(self.around.makers.get(real), ops.Dequantize):
+        if self.around.maker(real, ops.Dequantize):
             return real
         result, rest, seen = None, [node.data], set[str]()
         while rest:
@@ -128,16 +126,15 @@ class _Pieces:
             if self.real.get(name) == real:
                 result = name
             elif isinstance(maker, ops.Dequantize):
-                before = self.around.makers.get(maker.data)
-                through = name in self.real and isinstance(before, ops.Quantize)
-                rest += before.inputs if through and before else ()
+                before = self.around.maker(maker.data, ops.Quantize)
+                rest += before.inputs if name in self.real and before else ()
             elif maker is not None:
                 rest += maker.inputs
         return result
 
     def is_one(self, node: ops.Quantize) -> bool:
         """Whether what a node quantizes is one operator already."""
-        return isinstance(self.around.makers.get(node.data), ops.Softmax)
+        return self.around.maker(node.data, ops.Softmax) is not None
 
     def whole(self, node: ops.Quantize, around: Neighbours) -> Whole | None:
         """Whole that a node quantizes; None where it quantizes none."""

@@ -43,7 +43,7 @@ def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) 
     image whose pixels they become, so that weights are loaded once for all.
     """
     walk = _Rows(_rows_first(graph), config, min_fill)
-    return walk.editor.walk(walk.visit)
+    return walk.editor.walk(walk.move, walk.end, walk.dense, walk.visit)
 
 
 class _Rows:
@@ -61,20 +61,24 @@ class _Rows:
         self.rows: dict[str, str] = {}
         self.shape = self.editor.shape
 
+    def move(self, node: ops.QReshape | ops.QTranspose) -> Made:
+        """Nothing where a reshaped tensor is its vectors."""
+        turned = isinstance(node, ops.QTranspose) and not _keeps_order(node, self.shape(node.data))
+        source = None if turned else self.follow(node.data, node.output)
+        if source is None:
+            return None
+        self.editor.rename(node.output, source)
+        return ()
+
+    def end(self, node: ops.Dequantize) -> Made:
+        """The last Dequantize, of vectors."""
+        if node.output not in self.editor.outputs or node.data not in self.rows:
+            return None
+        return self.left(node, replace(node, data=self.rows[node.data]))
+
     def visit(self, node: Node) -> Made:
         """Nodes on vectors in a node's place."""
         shape = self.shape(node.output)
-        moves = isinstance(node, ops.QReshape) or (
-            isinstance(node, ops.QTranspose) and _keeps_order(node, self.shape(node.data))
-        )
-        if moves and (source := self.follow(node.inputs[0], node.output)):
-            self.editor.rename(node.output, source)
-            return ()
-        if isinstance(node, ops.Dequantize):
-            last = node.output in self.editor.outputs and node.data in self.rows
-            return self.left(node, replace(node, data=self.rows[node.data])) if last else None
-        if isinstance(node, ops.QDense) and (layer := self.dense(node)):
-            return layer
         joins = isinstance(node, ops.QConcat) and node.axis == 0 and len(shape) == 2
         by_element = isinstance(node, BY_ELEMENT) and not self.stepwise.isdisjoint(node.inputs)
         if joins or by_element:
@@ -184,10 +188,10 @@ class _Rows:
         if name in self.rows:
             return self.rows[name]
         rows, editor = self.vectors_of(name), self.editor
-        maker = self.around.makers.get(name)
+        maker = self.around.maker(name, ops.Quantize)
         if name in editor.constants:
             editor.define(rows, editor.constants[name].reshape(self.shape(rows)))
-        elif isinstance(maker, ops.Quantize) and maker.axis is None and self.around.early(maker):
+        elif maker is not None and maker.axis is None and self.around.early(maker):
             real = self.typed(f"{rows}.real", self.shape(rows), maker.data)
             editor.insert(
                 ops.Reshape(name=real, output=real, data=maker.data),

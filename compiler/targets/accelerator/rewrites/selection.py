@@ -39,13 +39,19 @@ def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) ->
     def fits(node: Node, editor: Editor) -> bool:
         return refusal(node, editor.graph(), config, min_fill) is None
 
-    def selected(node: ops.QTake | ops.QConcat, editor: Editor) -> Made:
-        if len(editor.shape(node.output)) != 4 or fits(node, editor):
-            return None
-        made = _selected(node, editor) if isinstance(node, ops.QTake) else _joined(node, editor)
+    def tried(made: Sequence[Node], editor: Editor) -> Made:
         return made if made and all(fits(each, editor) for each in made) else None
 
-    return rewrite(graph, selected)
+    def wanted(node: Node, editor: Editor) -> bool:
+        return len(editor.shape(node.output)) == 4 and not fits(node, editor)
+
+    def selected(node: ops.QTake, editor: Editor) -> Made:
+        return tried(_selected(node, editor), editor) if wanted(node, editor) else None
+
+    def joined(node: ops.QConcat, editor: Editor) -> Made:
+        return tried(_joined(node, editor), editor) if wanted(node, editor) else None
+
+    return rewrite(graph, selected, joined)
 
 
 class _Axis(NamedTuple):

@@ -64,7 +64,10 @@ def sequences_as_images(
     ``strict`` leaves clusters float whose integers aren't the float operators' in every result.
     """
     walk = _Sequences(graph, config, min_fill, strict)
-    return walk.editor.walk(walk.visit)
+    return walk.editor.walk(
+        walk.idle, walk.follow, walk.taken, walk.ends, walk.take, walk.joined,
+        walk.dense_of_batch, walk.of_order, walk.stays,
+    )  # fmt: skip
 
 
 class _Sequences:
@@ -86,24 +89,17 @@ class _Sequences:
         self.rows: set[str] = set()
         self.shape = self.editor.shape
 
-    def visit(self, node: Node) -> Made:
-        """Nodes that work on images in a node's place."""
-        if isinstance(node, ops.QTable) and self.changes_nothing(node):
-            node = ops.QReshape(name=node.name, output=node.output, data=node.data)
-        if isinstance(node, ops.QReshape | ops.QTranspose):
-            return self.follow(node)
-        if isinstance(node, ops.QTakeView):
-            return self.taken(node)
-        node = joined(node, self.around) or node
-        return self.of_form(node) or self.of_order(node) or self.stays(node)
+    def idle(self, node: ops.QTable) -> Made:
+        """A reshape in the place of a function of an image that gives back each int8."""
+        table = self.editor.constants.get(node.table)
+        if not gives_back(table) or node.data not in self.forms:
+            return None
+        return self.follow(ops.QReshape(name=node.name, output=node.output, data=node.data))
 
-    def of_form(self, node: Node) -> Made:
-        """The nodes of one that follows its data's form, whatever that is."""
-        if isinstance(node, ops.Dequantize):
-            return self.ends(node)
-        if isinstance(node, ops.QTake):
-            return self.take(node)
-        return self.dense_of_batch(node) if isinstance(node, ops.QDense) else None
+    def joined(self, node: ops.QConcat) -> Made:
+        """The parts of one tensor that are joined, as one QTake."""
+        whole = joined(node, self.around)
+        return whole and (self.take(whole) or self.of_order(whole) or self.stays(whole))
 
     def of_order(self, node: Node) -> Made:
         """The nodes of one whose result has axes in places of their own."""
@@ -131,10 +127,6 @@ class _Sequences:
     def tensor(self, hint: str, shape: Shape, like: str) -> str:
         """A new tensor of the type of another one."""
         return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
-
-    def changes_nothing(self, node: ops.QTable) -> bool:
-        """Whether a function of an image gives back each int8."""
-        return gives_back(self.editor.constants.get(node.table)) and node.data in self.forms
 
     # What only moves elements -----------------------------------------------------------------
 
@@ -282,9 +274,9 @@ class _Sequences:
 
     def order_of_input(self, node: Node) -> Order | None:
         """The axes of a sequence [1, T, C] in its image, where that is quantized for it."""
-        makers = [self.around.makers.get(name) for name in operands(node)]
-        made = [maker for maker in makers if maker is not None]
-        early = [isinstance(m, ops.Quantize) and self.around.early(m) for m in made]
+        made = [name for name in operands(node) if name in self.around.makers]
+        makers = [self.around.maker(name, ops.Quantize) for name in made]
+        early = [maker is not None and self.around.early(maker) for maker in makers]
         sequence = len(self.shape(node.output)) == len(SEQUENCE.perm)
         return SEQUENCE if sequence and early and all(early) else None
 
@@ -332,8 +324,8 @@ class _Sequences:
             array = self.editor.constants[name].transpose(order.perm)
             self.editor.define(image, array.reshape(shape).copy())
             return image
-        maker = self.around.makers.get(name)
-        if isinstance(maker, ops.Quantize) and self.around.early(maker):
+        maker = self.around.maker(name, ops.Quantize)
+        if maker is not None and self.around.early(maker):
             real = self.tensor(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
             self.editor.insert(replace(maker, name=image, output=image, data=real))
