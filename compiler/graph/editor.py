@@ -224,10 +224,12 @@ class Editor:
         return self.result(bool(self._undo))
 
     def result(self, changed: bool) -> Graph:
-        """The graph, less what nobody reads where it was changed, and why nodes stayed float."""
+        """The graph, less what nobody reads, where it was changed; else as it was, but for the
+        reasons why nodes stayed float."""
         if changed:
             return remove_dead(self.graph())
-        return replace(self._before, reasons=self.reasons)
+        same = self.reasons == self._before.reasons
+        return self._before if same else replace(self._before, reasons=self.reasons)
 
     # Rules ------------------------------------------------------------------------------------
 
