@@ -143,6 +143,70 @@ def test_a_graph_that_no_rule_changes_keeps_what_nobody_reads():
     assert functions(remove_dead(graph)) == ["neg"]
 
 
+def test_a_walk_visits_each_node_once_in_order():
+    """What was inserted or put in a node's place isn't visited; what was renamed is, as it is."""
+    graph = chain("neg", "exp", "sqrt")
+    editor, met = Editor(graph), []
+
+    def first(node: ops.Unary):
+        met.append((node.function, node.data))
+        if node.function != "exp":
+            return None
+        middle = editor.tensor("m", KIND)
+        editor.insert(replace(node, name="a", output=middle, function="abs"))
+        editor.rename(node.output, middle)
+        return ()
+
+    result = verify(editor.walk(first))
+    assert met == [("neg", "x"), ("exp", "t0"), ("sqrt", "m")]
+    assert functions(result) == ["neg", "abs", "sqrt"]
+
+
+def test_the_first_visit_that_gives_something_wins():
+    editor, met = Editor(chain("neg")), []
+
+    def nothing(node: ops.Unary):
+        met.append("nothing")
+
+    def other(node: ops.Clip):
+        met.append("other")
+
+    def turned(node: Node):
+        return replace(node, function="exp")
+
+    def late(node: Node):
+        met.append("late")
+
+    assert functions(editor.walk(nothing, other, turned, late)) == ["exp"]
+    assert met == ["nothing"]
+
+
+def test_a_walk_that_changes_nothing_gives_the_graph_itself():
+    graph = chain("neg", "exp", outputs=("t0",))
+    editor = Editor(graph)
+
+    def why(node: ops.Unary):
+        editor.reasons[node.name] = "why"
+
+    assert Editor(graph).walk() is graph
+    assert editor.walk(why).reasons == {"n0": "why", "n1": "why"}
+    assert graph.reasons == {}
+
+
+def test_a_key_has_one_tensor_until_it_is_taken_back():
+    editor = Editor(chain("neg"))
+
+    def make():
+        return editor.tensor("m", KIND)
+
+    assert editor.once("key", make) == editor.once("key", make) == "m"
+    assert editor.once("other", make) == "m1"
+    assert editor.knows("key")
+    editor.take_back()
+    assert not editor.knows("key")
+    assert set(editor.tensors) == {"x", "y"}
+
+
 @given(data=st.data())
 def test_the_editor_knows_its_graph(data):
     """Makers and readers are those of the graph that it gives, before and after a step back."""
