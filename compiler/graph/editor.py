@@ -118,6 +118,10 @@ class Editor:
         self._undo.append(undo)
         return name
 
+    def like(self, hint: str, shape: Shape, other: str) -> str:
+        """A new tensor of the type of another one, but for its shape; its name."""
+        return self.tensor(hint, replace(self.tensors[other], shape=shape))
+
     def constant(self, hint: str, array: Array) -> str:
         """A new constant; its name."""
         name = self.tensor(hint, TensorType(array.shape, str(array.dtype)))

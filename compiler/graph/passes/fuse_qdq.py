@@ -128,7 +128,7 @@ class _Island:
             return self.editor.constant(hint, np.ascontiguousarray(array))
         if len(shape) != 4 or kind.shape[:2] != shape[:2]:
             raise GraphError(f"operands of shapes {list(shape)} and {list(kind.shape)}")
-        result = self.editor.tensor(hint, replace(kind, shape=shape))
+        result = self.editor.like(hint, shape, name)
         self.before.append(repetition(name, kind.shape, result, shape))
         return result
 

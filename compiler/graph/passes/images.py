@@ -133,13 +133,9 @@ class _Images:
 
     def real(self, name: str, maker: ops.Dequantize, data: str) -> str:
         """The real numbers of a constant that is for images."""
-        image = self.typed(f"{name}.image", name, self.shape(data))
+        image = self.editor.like(f"{name}.image", self.shape(data), name)
         self.editor.insert(replace(maker, name=image, output=image, data=data))
         return image
-
-    def typed(self, hint: str, like: str, shape: Shape) -> str:
-        """A new tensor of the type of another one."""
-        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
 
     def constant(self, name: str, shape: Shape) -> str | None:
         """A constant that is spread to a shape, for images; None where those of a volume differ."""
@@ -158,9 +154,9 @@ class _Images:
         """A signal or a volume as images, by nodes that get it there."""
         data, shape = name, self.shape(name)
         if len(shape) == VOLUME:
-            data = self.typed(f"{name}.swapped", name, tuple(shape[axis] for axis in SWAP))
+            data = self.editor.like(f"{name}.swapped", tuple(shape[axis] for axis in SWAP), name)
             self.editor.insert(ops.Transpose(name=data, output=data, data=name, perm=SWAP))
-        image = self.typed(f"{name}.image", name, image_shape(shape))
+        image = self.editor.like(f"{name}.image", image_shape(shape), name)
         self.editor.insert(ops.Reshape(name=image, output=image, data=data))
         self.images[name] = image
         return image
@@ -168,14 +164,14 @@ class _Images:
     def moved(self, node: Node, names: Mapping[str, str]) -> Sequence[Node]:
         """A node between images, and a way back from them for who reads its result."""
         name, shape = node.output, self.shape(node.output)
-        image = self.images[name] = self.typed(f"{name}.image", name, image_shape(shape))
+        image = self.images[name] = self.editor.like(f"{name}.image", image_shape(shape), name)
         moved = node.renamed(names).writing(image)
         if isinstance(moved, ops.Concat):
             moved = replace(moved, axis=CONCAT_AXES[len(shape), moved.axis])
         dtype = self.editor.tensors[name].dtype
         if len(shape) == SIGNAL:
             return moved, _reshape(f"{node.name}.signal", name, image, dtype)
-        data = self.typed(f"{name}.swapped", name, tuple(shape[axis] for axis in SWAP))
+        data = self.editor.like(f"{name}.swapped", tuple(shape[axis] for axis in SWAP), name)
         split = _reshape(f"{node.name}.split", data, image, dtype)
         back = ops.Transpose(name=f"{node.name}.volume", output=name, data=data, perm=SWAP)
         return moved, split, back

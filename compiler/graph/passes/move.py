@@ -157,8 +157,8 @@ class _Moves:
             if whole and part.shape == self.before:
                 names.append(self.data)
                 continue
-            kind = replace(self.editor.tensors[self.node.output], shape=part.shape)
-            names.append(self.editor.tensor(f"{self.node.name}.turn{number}", kind))
+            hint = f"{self.node.name}.turn{number}"
+            names.append(self.editor.like(hint, part.shape, self.node.output))
             nodes.append(self.take(names[-1], names[-1], part.shape, tables))
         return tuple(names), nodes
 

@@ -44,14 +44,6 @@ class Neighbours:
             return None
         return maker if self.graph.tensors[maker.data].dtype == "int8" else None
 
-    def end(self, node: Node) -> ops.Quantize | None:
-        """Quantize node that alone reads a node's result, and with one scale; None where there is
-        none.
-        """
-        users = self.uses[node.output]
-        end = users[0] if len(users) == 1 and node.output not in self.graph.outputs else None
-        return end if isinstance(end, ops.Quantize) and end.axis is None else None
-
     def early(self, node: ops.Quantize) -> bool:
         """Whether a node quantizes what no integers were before: an input, or a part of one."""
         rest = [node.data]

@@ -174,7 +174,7 @@ class _Rows:
             return None
         mark = self.editor.mark()
         image = self.editor.once(("pixels", node.data), lambda: self.pixels(node.data))
-        pixels = self.typed(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
+        pixels = self.editor.like(f"{node.output}.pixels", (1, shape[1], 1, shape[0]), node.output)
         layer = convolution(node, self.editor, image, pixels)
         if not self.fits(layer):
             self.editor.take_back(mark)
@@ -192,7 +192,7 @@ class _Rows:
         if name in editor.constants:
             editor.define(rows, editor.constants[name].reshape(self.shape(rows)))
         elif maker is not None and maker.axis is None and self.around.early(maker):
-            real = self.typed(f"{rows}.real", self.shape(rows), maker.data)
+            real = self.editor.like(f"{rows}.real", self.shape(rows), maker.data)
             editor.insert(
                 ops.Reshape(name=real, output=real, data=maker.data),
                 replace(maker, name=rows, output=rows, data=real),
@@ -205,18 +205,16 @@ class _Rows:
     def pixels(self, name: str) -> str:
         """Rows as an image, whose pixels they are."""
         rows, features = self.shape(name)
-        image = self.typed(f"{name}.pixels", (1, features, 1, rows), name)
+        image = self.editor.like(f"{name}.pixels", (1, features, 1, rows), name)
         self.editor.insert(QRowsAsImage(name=image, output=image, data=name))
         return image
 
     def vectors_of(self, name: str) -> str:
         """A tensor for a tensor's vectors [N, C]."""
         shape = vectors(self.shape(name))
-        return self.editor.once(("rows", name), lambda: self.typed(f"{name}.rows", shape, name))
-
-    def typed(self, hint: str, shape: Shape, like: str) -> str:
-        """A new tensor of the type of another one."""
-        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
+        return self.editor.once(
+            ("rows", name), lambda: self.editor.like(f"{name}.rows", shape, name)
+        )
 
 
 def _keeps_order(node: ops.QTranspose, shape: Shape) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import STRICT, Graph, Node, Shape
+from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
@@ -124,10 +124,6 @@ class _Sequences:
         """Whether the accelerator takes a node."""
         return refusal(node, self.editor.graph(), self.config, self.min_fill) is None
 
-    def tensor(self, hint: str, shape: Shape, like: str) -> str:
-        """A new tensor of the type of another one."""
-        return self.editor.tensor(hint, replace(self.editor.tensors[like], shape=shape))
-
     # What only moves elements -----------------------------------------------------------------
 
     def follow(self, node: ops.QReshape | ops.QTranspose) -> Node:
@@ -161,7 +157,7 @@ class _Sequences:
 
     def rows_of(self, image: str, like: str) -> str:
         """Vectors of an image's pixels."""
-        rows = self.tensor(f"{image}.rows", self.shape(like), like)
+        rows = self.editor.like(f"{image}.rows", self.shape(like), like)
         self.editor.insert(QImageAsRows(name=rows, output=rows, data=image))
         return rows
 
@@ -172,7 +168,7 @@ class _Sequences:
         image_itself = len(self.shape(node.output)) == len(IMAGE.perm)
         if order is None or node.axis is not None or image_itself or not self.around.late(node):
             return None
-        real = self.tensor(f"{node.output}.image", self.shape(image), node.output)
+        real = self.editor.like(f"{node.output}.image", self.shape(image), node.output)
         moves = ops.Reshape, ops.Transpose
         last = replace(node, data=image, output=real)
         return last, *self.unfolded(real, node.output, real, order, moves)
@@ -210,7 +206,7 @@ class _Sequences:
         for each in nodes:
             node = each.renamed(names)
             shape = node.result_shape([self.shape(node.inputs[0])]) or ()
-            name = names[each.output] = self.tensor(each.output, shape, like)
+            name = names[each.output] = self.editor.like(each.output, shape, like)
             self.editor.insert(made := replace(node, name=name, output=name))
             fit &= self.fits(made)
         return name if fit or anyway else None
@@ -248,7 +244,7 @@ class _Sequences:
         form = replace(form, places=places)
         n, _, _, pixels = self.shape(image)
         shape = n, self.shape(node.output)[1], 1, pixels
-        output = self.tensor(f"{node.output}.image", shape, node.output)
+        output = self.editor.like(f"{node.output}.image", shape, node.output)
         made = convolution(node, self.editor, image, output)
         if not self.fits(made):
             self.editor.take_back(mark)
@@ -262,7 +258,7 @@ class _Sequences:
             return self.integers(node, order)
         names = {name: self.image(name, order) for name in operands(node)}
         shape = image_shape(self.shape(node.output), order)
-        output = self.tensor(f"{node.output}.image", shape, node.output)
+        output = self.editor.like(f"{node.output}.image", shape, node.output)
         if isinstance(node, ops.QDense):
             return convolution(node, self.editor, names[node.data], output)
         moved = node.renamed(names).writing(output)
@@ -299,7 +295,7 @@ class _Sequences:
         places = zip(cluster.sources, cluster.orders(order), strict=True)
         images = [self.image(source.data, of_image) for source, of_image in places]
         shape = image_shape(self.shape(node.output), order)
-        output = self.tensor(f"{node.output}.image", shape, node.output)
+        output = self.editor.like(f"{node.output}.image", shape, node.output)
         arrays = {
             name: self.editor.constant(f"{node.name}.{name}", array)
             for name, array in cluster.constants().items()
@@ -319,14 +315,14 @@ class _Sequences:
     def folded(self, name: str, order: Order) -> str:
         """An image that is made of a tensor."""
         shape = image_shape(self.shape(name), order)
-        image = self.tensor(f"{name}.image", shape, name)
+        image = self.editor.like(f"{name}.image", shape, name)
         if name in self.editor.constants:
             array = self.editor.constants[name].transpose(order.perm)
             self.editor.define(image, array.reshape(shape).copy())
             return image
         maker = self.around.maker(name, ops.Quantize)
         if maker is not None and self.around.early(maker):
-            real = self.tensor(f"{image}.real", shape, maker.data)
+            real = self.editor.like(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
             self.editor.insert(replace(maker, name=image, output=image, data=real))
         else:
@@ -337,7 +333,7 @@ class _Sequences:
         """Makes an image of a tensor by nodes that move elements."""
         reshape, transpose = moves
         sizes = tuple(self.shape(data)[axis] for axis in order.perm)
-        turned = self.tensor(f"{image}.turned", sizes, data)
+        turned = self.editor.like(f"{image}.turned", sizes, data)
         self.editor.insert(
             transpose(name=turned, output=turned, data=data, perm=order.perm),
             reshape(name=image, output=image, data=turned),
@@ -360,7 +356,7 @@ class _Sequences:
 
         def make() -> str:
             n, channels, _, pixels = self.shape(image)
-            name = self.tensor(f"{image}.transposed", (n, pixels, 1, channels), image)
+            name = self.editor.like(f"{image}.transposed", (n, pixels, 1, channels), image)
             self.editor.insert(QTransposeImage(name=name, output=name, data=image))
             return name
 
@@ -398,7 +394,7 @@ class _Sequences:
             return None
 
         def make() -> str:
-            name = self.tensor(f"{image}.view", shape, image)
+            name = self.editor.like(f"{image}.view", shape, image)
             self.editor.insert(ops.QReshapeView(name=name, output=name, data=image))
             return name
 
@@ -412,8 +408,8 @@ class _Sequences:
         sizes = tuple(form.sizes[factor] for factor in factors)
         wanted = [factor for axis in form.axes for factor in axis]
         perm = tuple(factors.index(factor) for factor in wanted)
-        parts = self.tensor(f"{image}.parts", sizes, image)
-        turned = self.tensor(f"{image}.turned", tuple(sizes[n] for n in perm), image)
+        parts = self.editor.like(f"{image}.parts", sizes, image)
+        turned = self.editor.like(f"{image}.turned", tuple(sizes[n] for n in perm), image)
         return [
             ops.QReshape(name=parts, output=parts, data=image),
             ops.QTranspose(name=turned, output=turned, data=parts, perm=perm),
@@ -426,7 +422,7 @@ class _Sequences:
         """The nodes that make a tensor of an image by moving elements."""
         shape, (reshape, transpose) = self.shape(output), moves
         turned = tuple(shape[axis] for axis in order.perm)
-        axes = self.tensor(f"{image}.axes", turned, output)
+        axes = self.editor.like(f"{image}.axes", turned, output)
         perm = tuple(order.perm.index(axis) for axis in range(len(shape)))
         return [
             reshape(name=axes, output=axes, data=image),

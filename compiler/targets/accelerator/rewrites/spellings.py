@@ -169,8 +169,7 @@ def _in_integers(user: Node, factor: ops.Dequantize, editor: Editor) -> bool:
 
 def _turned(hint: str, like: str, axes: Sequence[int], editor: Editor) -> str:
     """A new tensor with the axes of another one in some order."""
-    kind = editor.tensors[like]
-    return editor.tensor(hint, replace(kind, shape=tuple(kind.shape[axis] for axis in axes)))
+    return editor.like(hint, tuple(editor.shape(like)[axis] for axis in axes), like)
 
 
 def _dequantize(
