@@ -46,7 +46,7 @@ COMPILED = ("compiled", "inline", "shared")  # by numba, which takes no objects
 SEARCH = ("compiler/search/", *(f"compiler/targets/{part}search/" for part in (
     "", "accelerator/", "gpu/", "processor/")))  # fmt: skip
 DRIVERS = ("compiler/build.py", "compiler/assemble.py")
-CONVOLUTIONS = ("Conv2d", "QConv2d", "QConv2dAdd", "AnyConv2d", "ConvSizes", "ConvTile")
+CONVOLUTIONS = ("Conv2d", "QConv2d", "QConv2d+Add", "AnyConv2d", "ConvSizes", "ConvTile")
 MANY = 8  # parameters
 DOCUMENTED = ("D100", "D101", "D102", "D103", "D106")
 Function = ast.FunctionDef | ast.AsyncFunctionDef

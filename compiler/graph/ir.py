@@ -17,11 +17,10 @@ Grammar::
     Node       := Float | Integer | Recurrent | Boundary | External | Custom    (compiler/graph/ops)
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
-    Integer    := QConv2d | QConv2dAdd | QConv2dTable | QConv2dAddTable | QDense | QAdd | QMinimum
-                | QMaxPool | QAvgPool | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake
-                | QInterleave | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
-                | QConcatView | QTakeView | QRowsAsImage | QImageAsRows | QRunsOfImage
-                | QImageOfRuns
+    Integer    := QConv2d | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat | QClip
+                | QBatchNorm | QReshape | QTranspose | QTake | QInterleave | QInterpolate | QTable
+                | QMaximum | QMultiply | QConcatView | QTakeView | QRowsAsImage | QImageAsRows
+                | QRunsOfImage | QImageOfRuns
     Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
@@ -38,7 +37,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from math import prod
 from operator import mul
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
@@ -61,6 +60,9 @@ DTYPES = (
 TENSOR_DTYPES = (*DTYPES, *STORED)  # what a tensor may hold; operators compute in DTYPES
 
 
+RECORDS: dict[str, type[Any]] = {}  # classes of fields' values, by the names that texts have
+
+
 class GraphError(UserError):
     """A graph that breaks a rule of this file; says which node or tensor and what was expected.
 
@@ -76,6 +78,38 @@ class Quant:
 
     scale: float
     zero_point: int
+
+
+@dataclass(frozen=True)
+class Requant:
+    """Steps from a wide integer to int8: ``clip(rq(x, scale) + zero, low, high)``.
+
+    ``scale`` holds float32 values: one for all elements, one for each channel or one for each
+    operand, as the operator says; ``zero`` is the result's zero point.
+    """
+
+    scale: tuple[float, ...]
+    zero: int
+    low: int = -128
+    high: int = 127
+
+    @property
+    def limits(self) -> tuple[int, int, int]:
+        """The zero point, the lowest and the highest value."""
+        return self.zero, self.low, self.high
+
+    @property
+    def clips(self) -> bool:
+        """Whether some int8 is out of its bounds."""
+        return (self.low, self.high) != (-128, 127)
+
+    def within(self, low: int, high: int) -> Requant:
+        """The same, clipped to narrower bounds behind its own."""
+        low, high = (min(max(bound, low), high) for bound in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+
+RECORDS[Requant.__name__] = Requant
 
 
 @dataclass(frozen=True)
@@ -154,31 +188,74 @@ class Recipe(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
-    """An operator.
+class Reader:
+    """What reads tensors: an operator, or a step of its epilogue.
 
     Attributes:
         OPERANDS: the fields that hold tensor names, in calling order.
         PARAMETERS: those of them that hold weights, whose element types are their own.
+    """
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("data",)
+    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+
+    @cached_property
+    def own_inputs(self) -> tuple[str, ...]:
+        """The tensors that its own fields name, in order; an absent optional one is left out."""
+        names: list[str] = []
+        for key in self.OPERANDS:
+            value = getattr(self, key)
+            if isinstance(value, tuple):
+                names.extend(value)
+            elif value is not None:
+                names.append(value)
+        return tuple(names)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names of the tensors that hold its weights."""
+        names = (getattr(self, key) for key in self.PARAMETERS)
+        return frozenset(name for name in names if name is not None)
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """A copy that reads ``names[t]`` wherever this one reads ``t``."""
+        changes: dict[str, Any] = {}
+        for key in self.OPERANDS:
+            value = getattr(self, key)
+            if isinstance(value, tuple):
+                changes[key] = tuple(names.get(v, v) for v in value)
+            elif value is not None:
+                changes[key] = names.get(value, value)
+        return replace(self, **changes)
+
+    def attributes(self) -> Iterator[tuple[str, Any]]:
+        """The fields that are neither tensor names nor the node's own name."""
+        for f in fields(self):
+            if f.name not in self.OPERANDS and f.name not in ("name", "output"):
+                yield f.name, getattr(self, f.name)
+
+
+R = TypeVar("R", bound=Reader)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node(Reader):
+    """An operator.
+
+    Attributes:
         READS, WRITES: the element types of its data and of its result.
         ON_INT8: the same operator on integers, where it and rounding can change places (a largest
             value stays the largest).
         ELEMENTWISE: whether an element of the result needs the same element of its operands alone.
-        ADDEND: the operand that is added to a result, and may be [1, C, 1, 1] for all pixels.
-        CLIPS: whether the last thing it does is to clip to its fields ``lo`` and ``hi``.
         CONVERTS: what it only converts where integers begin or end: "numbers", "layout" or nothing.
         NOT_ACCELERATED: why an accelerator of int8 tensors has no instruction for it.
         OPERATOR: false for a class that others only derive from.
     """
 
-    OPERANDS: ClassVar[tuple[str, ...]] = ("data",)
-    PARAMETERS: ClassVar[tuple[str, ...]] = ()
     READS: ClassVar[frozenset[str]] = frozenset({"float32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"float32"})
     ON_INT8: ClassVar[type[Node] | None] = None
     ELEMENTWISE: ClassVar[bool] = False
-    ADDEND: ClassVar[str] = ""
-    CLIPS: ClassVar[bool] = False
     CONVERTS: ClassVar[str] = ""
     NOT_ACCELERATED: ClassVar[str] = ""
     OPERATOR: ClassVar[bool] = False
@@ -235,14 +312,14 @@ class Node:
         """Whether what ``maker`` writes may be computed where this operator reads it."""
         return False
 
-    def with_addition(self, addition: Node) -> Node | None:
-        """This operator and an addition of its result as one, bit for bit; None where there is no
-        such operator."""
+    def clipped(self, low: int, high: int) -> Node | None:
+        """This operator with its int8 result clipped, bit for bit; None where a clip isn't the last
+        thing that it does."""
         return None
 
-    def with_table(self, look_up: Node) -> Node | None:
-        """This operator and the table of its result as one, bit for bit; None where there is no
-        such operator."""
+    def with_step(self, node: Node) -> Node | None:
+        """This operator and ``node``, which alone reads its result, as one, bit for bit; None where
+        there is no such operator."""
         return None
 
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
@@ -271,23 +348,30 @@ class Node:
         """Name of the operator, for people."""
         return type(self).__name__
 
+    @property
+    def epilogue(self) -> tuple[Reader, ...]:
+        """What it does to its result, step by step, before it stores it."""
+        return ()
+
+    def step_of(self, kind: type[R]) -> R | None:
+        """The step of its epilogue that is of a kind."""
+        return next((step for step in self.epilogue if isinstance(step, kind)), None)
+
+    @property
+    def classes(self) -> tuple[type[Reader], ...]:
+        """The classes of which it is made: its own, and those of its epilogue's steps."""
+        return (type(self), *map(type, self.epilogue))
+
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """The tensors read, in order; an absent optional one is left out."""
-        names: list[str] = []
-        for key in self.OPERANDS:
-            value = getattr(self, key)
-            if isinstance(value, tuple):
-                names.extend(value)
-            elif value is not None:
-                names.append(value)
-        return tuple(names)
+        """The tensors read, in order: those of its fields, then those of its epilogue."""
+        steps = (name for step in self.epilogue for name in step.own_inputs)
+        return (*self.own_inputs, *steps)
 
     @property
     def parameters(self) -> frozenset[str]:
         """The names of the tensors that hold its weights."""
-        names = (getattr(self, key) for key in self.PARAMETERS)
-        return frozenset(name for name in names if name is not None)
+        return super().parameters.union(*(step.parameters for step in self.epilogue))
 
     @property
     def inner_tensors(self) -> tuple[str, ...]:
@@ -298,26 +382,9 @@ class Node:
         """Every field's value by its name, to make another node of."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def renamed(self, names: Mapping[str, str]) -> Self:
-        """A copy of the node that reads ``names[t]`` wherever this one reads ``t``."""
-        changes: dict[str, Any] = {}
-        for key in self.OPERANDS:
-            value = getattr(self, key)
-            if isinstance(value, tuple):
-                changes[key] = tuple(names.get(v, v) for v in value)
-            elif value is not None:
-                changes[key] = names.get(value, value)
-        return replace(self, **changes)
-
     def writing(self, name: str) -> Self:
         """A copy of the node that writes another tensor."""
         return replace(self, output=name)
-
-    def attributes(self) -> Iterator[tuple[str, Any]]:
-        """The fields that are neither tensor names nor the node's own name."""
-        for f in fields(self):
-            if f.name not in self.OPERANDS and f.name not in ("name", "output"):
-                yield f.name, getattr(self, f.name)
 
 
 BY_OP: dict[str, type[Node]] = {}  # operators by the names of their classes, as texts have them

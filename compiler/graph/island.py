@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
 from vdla.compiler.graph.editor import Editor
-from vdla.compiler.graph.ir import Array, Node, Quant, Shape
+from vdla.compiler.graph.ir import Array, Node, Quant, Requant, Shape
 
 
 class Names(TypedDict):
@@ -16,23 +16,19 @@ class Names(TypedDict):
     output: str
 
 
-class Bounds(TypedDict):
-    """The fields of an integer node that its result is clipped to."""
-
-    lo: int
-    hi: int
-
-
 class Island(Protocol):
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
     editor: Editor
     names: Names
     out: Quant
-    clip: Bounds
 
-    def check_scale(self, scale: float) -> None:
-        """Raises GraphError unless the accelerator can represent a scale."""
+    def requant(self, *scale: float) -> Requant:
+        """The requantization to the result, with its zero point and bounds.
+
+        Raises:
+            GraphError: the accelerator can't represent a scale.
+        """
 
     def ratio(self, quant: Quant) -> float:
         """An operand's scale in units of the result's, in float32.

@@ -11,6 +11,7 @@ Grammar of the text; tokens are those of :mod:`vdla.compiler.text`, every rule b
                  and indented: ["float" "because" STRING], the parts of a Fused: node*
     field    ::= NAME "=" value
     value    ::= NUMBER | STRING | "True" | "False" | "None" | "(" value,* ")"
+               | RECORD "(" (NAME "=" value),* ")"  a requantization, or a step of an epilogue
                | "<" INT ("values" | "bytes") ">"   stands beside the text, under NODE@FIELD
     type     ::= dtype "[" INT,* "]" ["/" block: INT] ["*" scale: NUMBER "@" zero_point: INT]
 
@@ -32,6 +33,7 @@ import numpy as np
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import (
     BY_OP,
+    RECORDS,
     TENSOR_DTYPES,
     Array,
     Graph,
@@ -40,7 +42,7 @@ from vdla.compiler.graph.ir import (
     Quant,
     TensorType,
 )
-from vdla.compiler.graph.printer import field_key
+from vdla.compiler.graph.printer import field_key, is_record
 from vdla.compiler.text import ParseError, Reader, Token
 from vdla.runtime.dtypes import read_as, to_write
 
@@ -248,10 +250,14 @@ class Parser:
             raise self.read.error(f"{expected} of {op}", token, str(len(names)))
         while not self.read.sees(":"):
             self.field(draft)
-        missing = draft.missing()
-        if missing:
-            raise self.read.error(f"the fields of {op}", token, f"none for {', '.join(missing)}")
+        self.check_fields(draft, token)
         return draft
+
+    def check_fields(self, draft: _Fields, token: Token) -> None:
+        """Raises ParseError at a class's name where one of its fields has no value."""
+        if missing := draft.missing():
+            actual = f"none for {', '.join(missing)}"
+            raise self.read.error(f"the fields of {draft.op}", token, actual)
 
     def operand(self) -> str:
         token = self.read.token
@@ -260,7 +266,7 @@ class Parser:
             raise self.read.error("operands defined before their use", token, name)
         return name
 
-    def field(self, draft: _Draft) -> None:
+    def field(self, draft: _Fields) -> None:
         token = self.read.token
         key = self.read.name("a field or ':'")
         if key not in draft.open:
@@ -268,7 +274,7 @@ class Parser:
             raise self.read.error(f"a field of {draft.op} ({known})", token, key)
         self.read.expect("=")
         token = self.read.token
-        value = self.value(field_key(draft.fields["name"], key))
+        value = self.value(draft.path(key))
         hint = draft.open.pop(key)
         if not _fits(value, hint):
             raise self.read.error(f"{key}: {_words(hint)}", token, _shown(value))
@@ -285,7 +291,17 @@ class Parser:
             return tuple(self.read.listed("(", lambda: self.value(key), ")"))
         if self.read.take("<"):
             return self.long(key, token)
+        if token.text in RECORDS:
+            return self.record(key)
         return self.read.number("a value")
+
+    def record(self, path: str) -> object:
+        """A value with fields of its own."""
+        token = self.read.next()
+        draft = _Fields(RECORDS[token.text], path)
+        self.read.listed("(", lambda: self.field(draft), ")")
+        self.check_fields(draft, token)
+        return draft.cls(**draft.fields)
 
     def long(self, key: str, token: Token) -> object:
         """A value that stands beside the text."""
@@ -303,22 +319,37 @@ class Parser:
         return array.tobytes() if word == "bytes" else tuple(array.tolist())
 
 
-class _Draft:
-    """A node whose fields are being read; ``open`` are those to come, with their types."""
+class _Fields:
+    """A class whose fields are being read; ``open`` are those to come, with their types. Long ones
+    stand beside the text under ``where``."""
+
+    def __init__(self, cls: type, where: str, **given: str) -> None:
+        self.cls, self.op, self.where = cls, cls.__name__, where
+        self.fields: dict[str, Any] = {**given}
+        self.open = {key: hint for key, hint in _hints(cls).items() if key not in given}
+
+    def path(self, key: str) -> str:
+        """The name under which a long field stands beside the text."""
+        return f"{self.where}.{key}"
+
+    def missing(self) -> list[str]:
+        """The fields that have neither a value nor a default."""
+        return [f.name for f in fields(self.cls) if f.name in self.open and f.default is MISSING]
+
+
+class _Draft(_Fields):
+    """A node whose fields are being read."""
 
     def __init__(self, cls: type[Node], name: str, output: str) -> None:
-        self.cls, self.op = cls, cls.__name__
-        hints = _hints(self.op)
-        self.operands = {key: hints[key] for key in cls.OPERANDS}
-        self.fields: dict[str, Any] = {"name": name, "output": output}
-        self.open = {
-            f.name: hints[f.name]
-            for f in fields(cls)
-            if f.name not in self.operands and f.name not in self.fields
-        }
+        super().__init__(cls, name, name=name, output=output)
+        self.operands = {key: self.open.pop(key) for key in cls.OPERANDS}
         nested = [key for key, hint in self.open.items() if Node in get_args(hint)]
         self.parts = nested[0] if nested else ""
         self.open.pop(self.parts, None)
+
+    def path(self, key: str) -> str:
+        """The name under which a long field stands beside the text."""
+        return field_key(self.where, key)
 
     def take_operands(self, names: list[str]) -> str:
         """Gives the operands their names; what was expected if they are too few or too many."""
@@ -334,18 +365,17 @@ class _Draft:
                 return f"{len(self.operands)} operands ({', '.join(self.operands)})"
         return f"at most {len(self.operands)} operands ({', '.join(self.operands)})" if left else ""
 
-    def missing(self) -> list[str]:
-        return [f.name for f in fields(self.cls) if f.name in self.open and f.default is MISSING]
-
     def __call__(self, parts: tuple[Node, ...]) -> Node:
         more: dict[str, Any] = {self.parts: parts} if self.parts else {}
-        return self.cls(**self.fields, **more)
+        node: Node = self.cls(**self.fields, **more)
+        return node
 
 
 @cache
-def _hints(op: str) -> dict[str, Any]:
-    """The types of an operator's fields, by their names."""
-    return get_type_hints(operators()[op])
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields, by their names."""
+    hints = get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls)}
 
 
 @cache
@@ -367,6 +397,8 @@ def _fits(value: object, hint: object) -> bool:
         return len(value) == len(each) and all(map(_fits, value, each))
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
+    if is_record(value):
+        return isinstance(hint, type) and isinstance(value, hint)
     return type(value) is hint
 
 
@@ -378,7 +410,10 @@ def _words(hint: object) -> str:
         each = get_args(hint)
         kind = _words(each[0]).removeprefix("a ") + "s"
         return f"{kind} in brackets" if each[-1] is ... else f"{len(each)} {kind} in brackets"
-    return WORDS.get(hint, "<N bytes>") if isinstance(hint, type) else "<N bytes>"
+    if not isinstance(hint, type):
+        return "<N bytes>"
+    records = (f"{name}(…)" for name, kind in RECORDS.items() if issubclass(kind, hint))
+    return WORDS.get(hint) or " or ".join(records) or "<N bytes>"
 
 
 def _shown(value: object) -> str:

@@ -6,13 +6,21 @@ What is long stands beside the text, by name: see :func:`beside`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
-from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import RECORDS, Array, Graph, GraphError, Node, TensorType
 from vdla.compiler.text import write_name, write_string
+
+
+class Record(Protocol):
+    """A field's value with fields of its own: a requantization, or a step of an epilogue."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
 
 LONG = 8  # more numbers than these aren't written out
 
@@ -31,7 +39,7 @@ def format_node(node: Node, graph: Graph, place: str = "") -> Iterator[str]:
     """``conv1: y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``, and the parts of a fused one."""
     attributes = list(node.attributes())
     values = "".join(f" {key}={_value(value)}" for key, value in attributes if not _parts(value))
-    operands = ", ".join(map(write_name, node.inputs))
+    operands = ", ".join(map(write_name, node.own_inputs))
     call = f"{write_name(node.output)} = {type(node).__name__}({operands}){values}"
     kind = format_type(graph.tensors[node.output])
     yield f"{write_name(node.name)}: {call} : {kind}" + (f"  # on {place}" if place else "")
@@ -83,10 +91,27 @@ def field_key(node: str, field: str) -> str:
 def _fields(node: Node) -> Iterator[tuple[Node, str, object]]:
     """The long fields of a node and its parts."""
     for key, value in node.attributes():
-        if isinstance(value, bytes) or _is_long(value):
-            yield node, key, value
+        for path, each in _long(key, value):
+            yield node, path, each
         for part in _parts(value):
             yield from _fields(part)
+
+
+def _long(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """What is long in a field, and the way to it: a record's fields are behind a dot."""
+    if isinstance(value, bytes) or _is_long(value):
+        yield path, value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _long(path, each)
+    elif is_record(value):
+        for f in fields(value):
+            yield from _long(f"{path}.{f.name}", getattr(value, f.name))
+
+
+def is_record(value: object) -> TypeGuard[Record]:
+    """Whether a field's value has fields of its own."""
+    return type(value) in RECORDS.values()
 
 
 def _parts(value: Any) -> tuple[Node, ...]:
@@ -105,6 +130,9 @@ def _value(value: Any) -> str:
         return f"<{len(value)} values>"
     if isinstance(value, tuple):
         return f"({', '.join(_value(v) for v in value)})"
+    if is_record(value):
+        parts = (f"{f.name}={_value(getattr(value, f.name))}" for f in fields(value))
+        return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, Integral):

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, IntegerNode, Node
+from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, IntegerNode, Node, Reader
 from vdla.compiler.graph.ops.attention import QAttention
 
 F = TypeVar("F", bound=Callable[..., Any])
-Kinds = frozenset[type[Node]]
+Kinds = frozenset[type[Reader]]
 
 # A file's Reshape is on int8 at once where its tensor is; Im2col is made by a target alone.
 _INTEGER = (kind for kind in BY_OP.values() if issubclass(kind, IntegerNode))
 INTEGER: Kinds = frozenset(_INTEGER) - {ops.QReshape, ops.Im2col}
 LAYOUT: Kinds = frozenset((ops.Pack, ops.Unpack))
-MADE: Kinds = INTEGER | LAYOUT | {ops.FlipSign, ops.Im2col, ops.Fused, QAttention}
+STEPS: Kinds = frozenset((ops.AddStep, ops.TableStep))
+MADE: Kinds = INTEGER | LAYOUT | STEPS | {ops.FlipSign, ops.Im2col, ops.Fused, QAttention}
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Spec:
         """Raises GraphError where a graph holds a node or a tensor that it may not hold."""
         later = MADE - self.made
         for node in with_parts(graph):
-            if type(node) in later:
+            if early := [kind.__name__ for kind in node.classes if kind in later]:
                 known = ", ".join(sorted(kind.__name__ for kind in self.made)) or "none"
                 raise GraphError(
                     f"after {self.name}: expected no kinds of nodes that passes make but {known}, "
-                    f"found {node.name} ({type(node).__name__})"
+                    f"found {node.name} ({early[0]})"
                 )
         for name, kind in graph.tensors.items():
             if kind.block and not self.blocks:
@@ -71,7 +72,7 @@ class Spec:
 
 def spec_of(graph: Graph) -> Spec:
     """The spec of a graph that passes may have changed already: with the kinds that it has."""
-    return Spec(made=frozenset(type(node) for node in with_parts(graph)) & MADE)
+    return Spec(made=MADE.intersection(kind for node in with_parts(graph) for kind in node.classes))
 
 
 def with_parts(graph: Graph) -> tuple[Node, ...]:

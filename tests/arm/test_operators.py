@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ir import BY_OP, Graph, Requant, TensorType
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
@@ -70,7 +70,7 @@ REALS = {"x": (F, *IMAGE), "y": (F, *IMAGE)}
 STEPS = {"scale": (0.1, 0.2, 0.3, 0.4, 0.5), "zero_point": (1, -2, 3, -4, 5), "axis": 1}
 HALVED = {"kernel": (2, 2), "strides": (2, 2)}
 PACKED = TensorType((2, 20, 7, 6), I8, block=16)
-NORM = {**NAMES, "factor": "f", "offset": "o", "epsilon": 0.1, "in_zp": 5, "out_zp": -3}
+NORM = {**NAMES, "factor": "f", "offset": "o", "epsilon": 0.1, "zeros": (5,)}
 JOINED = {"name": "n", "parts": ("x", "z"), "output": "y", "axis": 1}
 PERM = {**NAMES, "perm": (0, 2, 3, 1)}
 OPERATORS = {
@@ -86,53 +86,53 @@ OPERATORS = {
         ops.Im2col(**NAMES, kernel=(3, 3), pads=(1, 1, 1, 1), strides=(2, 2), fill=-3),
         {"x": (I8, 1, 3, 9, 8), "y": (I8, 1, 27, 5, 4)},
     ),
-    "clip int8": (ops.QClip(**NAMES, scale=0.77, in_zp=4, out_zp=-9, lo=-9), INTEGERS),
+    "clip int8": (ops.QClip(**NAMES, zeros=(4,), requant=Requant((0.77,), -9, -9)), INTEGERS),
     "add int8": (
-        ops.QAdd(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99),
+        ops.QAdd(**PAIR, zeros=(3, -8), requant=Requant((0.31, 1.7), 1, high=99)),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "minimum int8": (
-        QMinimum(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, lo=-99),
+        QMinimum(**PAIR, zeros=(3, -8), requant=Requant((0.31, 1.7), 1, -99)),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "table int8": (
         ops.QTable(**NAMES, table="t"), {**INTEGERS, "t": (I8, 256)},
     ),
     "maximum int8": (
-        QMaximum(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, lo=-99),
+        QMaximum(**PAIR, zeros=(3, -8), requant=Requant((0.31, 1.7), 1, -99)),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "multiply int8": (
-        QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1, lo=-99),
+        QMultiply(**PAIR, zeros=(3, -8), requant=Requant((0.0073,), 1, -99)),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "gate int8": (
-        QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1),
+        QMultiply(**PAIR, zeros=(3, -8), requant=Requant((0.0073,), 1)),
         {**INTEGERS, "z": (I8, *IMAGE[:2], 1, 1)},
     ),
     "product of images int8": (
-        QMatMul(**PAIR, scale=0.00073, a_zp=3, b_zp=-8, out_zp=1),
+        QMatMul(**PAIR, zeros=(3, -8), requant=Requant((0.00073,), 1)),
         {"x": (I8, 2, 9, 1, 7), "z": (I8, 2, 9, 1, 5), "y": (I8, 2, 5, 1, 7)},
     ),
     "transpose image int8": (
         QTransposeImage(**NAMES), {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 7, 1, 9)},
     ),
     "softmax int8": (
-        QSoftmax(**NAMES, scale=0.05, out_scale=1 / 256, out_zp=-128),
+        QSoftmax(**NAMES, step=0.05, zeros=(0,), requant=Requant((1 / 256,), -128)),
         {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 9, 1, 7)},
     ),
     "layer norm int8": (
-        QNormalize(**NORM, centered=True, scale=0.01, shift=-9),
+        QNormalize(**NORM, centered=True, requant=Requant((0.01,), -3), shift=-9),
         {"x": (I8, 2, 9, 1, 7), "f": (I32, 9), "o": (I32, 9), "y": (I8, 2, 7, 1, 9)},
     ),
     "rms norm int8": (
-        QNormalize(**NORM, centered=False, scale=0.01, shift=-9),
+        QNormalize(**NORM, centered=False, requant=Requant((0.01,), -3), shift=-9),
         {"x": (I8, 2, 9, 1, 7), "f": (I32, 9), "o": (I32, 9), "y": (I8, 2, 7, 1, 9)},
     ),
     "batch norm int8": (
         ops.QBatchNorm(
-            **NAMES, scales=(0.3, -1.2, 0.01, 7.0, 0.0), offsets=(3.0, 0.4, -9.0, 80.0, 5.5),
-            in_zp=4, out_zp=-9, lo=-9,
+            **NAMES, zeros=(4,), requant=Requant((0.3, -1.2, 0.01, 7.0, 0.0), -9, -9),
+            offsets=(3.0, 0.4, -9.0, 80.0, 5.5),
         ),
         INTEGERS,
     ),
@@ -140,18 +140,17 @@ OPERATORS = {
         ops.QMaxPool(**NAMES, **HALVED), {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},
     ),
     "average pool int8": (
-        ops.QAvgPool(**NAMES, **HALVED, in_scale=0.11, out_scale=0.07, in_zp=3, out_zp=-2),
+        ops.QAvgPool(**NAMES, **HALVED, zeros=(3,), requant=Requant((0.4,), -2)),
         {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},
     ),
     "average pool int8 of several divisors": (
         ops.QAvgPool(
-            **NAMES, kernel=(3, 3), pads=(1, 1, 1, 1), in_scale=0.11, out_scale=0.07, in_zp=3,
-            out_zp=-2,
+            **NAMES, kernel=(3, 3), pads=(1, 1, 1, 1), zeros=(3,), requant=Requant((0.05,), -2),
         ),
         {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 8, 8)},
     ),
     "concat int8": (
-        ops.QConcat(**JOINED, scales=(1.0, 0.6), zps=(4, -1), out_zp=4),
+        ops.QConcat(**JOINED, zeros=(4, -1), requant=Requant((1.0, 0.6), 4)),
         {"x": (I8, *IMAGE), "z": (I8, *IMAGE), "y": (I8, 2, 10, 7, 6)},
     ),
     "concat": (
@@ -218,11 +217,11 @@ OPERATORS = {
         {"x": (I32, 12, 9), "z": (I32, 3, 9), "y": (I32, 3, 9)},
     ),
     "lstm state": (
-        QLstmState(name="n", output="y", gates="x", cell="z", scale=2.0**-23, out_zp=3),
+        QLstmState(name="n", output="y", gates="x", cell="z", requant=Requant((2.0**-23,), 3)),
         {"x": (I32, 12, 9), "z": (I32, 3, 9), "y": (I8, 3, 9)},
     ),
     "gru reset": (
-        QGruReset(name="n", output="y", gates="x", state="z", scale=2.0**-23, out_zp=3),
+        QGruReset(name="n", output="y", gates="x", state="z", requant=Requant((2.0**-23,), 3)),
         {"x": (I32, 6, 9), "z": (I32, 3, 9), "y": (I8, 3, 9)},
     ),
     "gru state": (
@@ -230,14 +229,13 @@ OPERATORS = {
         {name: (I32, 6 if name == "x" else 3, 9) for name in "xbzfy"},
     ),
     "narrow": (
-        QNarrow(**NAMES, scale=2.0**-8, out_zp=-3), {"x": (I32, 3, 9), "y": (I8, 3, 9)},
+        QNarrow(**NAMES, requant=Requant((2.0**-8,), -3)), {"x": (I32, 3, 9), "y": (I8, 3, 9)},
     ),
     "max pool": (ops.MaxPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
     "average pool": (ops.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
 }  # fmt: skip
 ELSEWHERE = {
-    ops.QConv2d, ops.QConv2dAdd, ops.QConv2dTable, ops.QConv2dAddTable, QAttention, ops.QSelect,
-    ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary, ops.QConcatView,
+    ops.QConv2d, QAttention, ops.QDense, ops.Unary, ops.Binary, ops.QConcatView,
     ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
     ops.Interpolate, ops.QInterpolate,
 }  # fmt: skip
@@ -292,21 +290,18 @@ def test_convolutions(board, strides, pads, kernel, per_group, groups, zero, res
         "b": rng.integers(-5000, 5000, o).astype("int32"),
     }
     scale = tuple(float(s) for s in rng.uniform(0.0005, 0.02, o).astype(F))
-    common = {
-        **NAMES, "weight": "w", "bias": "b", "groups": groups, "strides": strides, "pads": pads,
-        "in_zp": zero, "out_zp": 5, "lo": -100, "hi": 101, "scale": scale,
-    }  # fmt: skip
+    common = {**NAMES, "weight": "w", "bias": "b", "groups": groups, "strides": strides}
+    epilogue: tuple[ops.Step, ...] = ()
     types = {"x": (I8, 2, c, 8, 7), "y": (I8, 2, o, *out)}
     if residual:
         types["r"] = types["y"] if seed % 2 else (I8, 1, o, 1, 1)
-        common |= {"residual": "r", "add_scales": (0.7, 1.3), "res_zp": -4, "add_zp": 3}
-        common["add_lo"] = 3
+        total = Requant((0.7, 1.3), 3, 3)
+        epilogue += (ops.AddStep(addend="r", zeros=(5, -4), requant=total),)
     if table:
-        common["table"] = "t"
+        epilogue += (ops.TableStep(table="t"),)
         constants["t"] = rng.integers(-128, 128, 256).astype(I8)
-    plain = ops.QConv2dAdd if residual else ops.QConv2d
-    looked_up = ops.QConv2dAddTable if residual else ops.QConv2dTable
-    node = (looked_up if table else plain)(**common)
+    requant = Requant(scale, 5, -100, 101)
+    node = ops.QConv2d(**common, pads=pads, zeros=(zero,), requant=requant, epilogue=epilogue)
     compare(board, node, alone(node, types, constants), seed=seed)
 
 
@@ -317,7 +312,7 @@ def test_dense(board):
         "b": rng.integers(-5000, 5000, 9).astype("int32"),
     }
     node = ops.QDense(
-        **NAMES, weight="w", bias="b", in_zp=-7, out_zp=2, scale=(0.003,) * 9, lo=-120
+        **NAMES, weight="w", bias="b", zeros=(-7,), requant=Requant((0.003,) * 9, 2, -120)
     )
     compare(board, node, alone(node, {"x": (I8, 3, 40), "y": (I8, 3, 9)}, constants))
 
@@ -328,7 +323,7 @@ def test_interpolations(dtype, board):
     names = {**NAMES, "rows": "r", "columns": "c"}
     node = ops.Interpolate(**names)
     if dtype == I8:
-        node = ops.QInterpolate(**names, scale=0.05, in_zp=3, out_zp=-2)
+        node = ops.QInterpolate(**names, zeros=(3,), requant=Requant((0.05,), -2))
     types = {"x": (dtype, 2, 5, 3, 3), "y": (dtype, 2, 5, 6, 6)}
     graph = alone(node, types, {"r": whole, "c": whole})
     compare(board, node, graph, apart=0.0 if dtype == I8 else 1e-5)

@@ -62,7 +62,7 @@ def test_reasons():
         ("Quantize", "cpu", "float input becomes integers"),
         ("QConv2d", "cpu", "3 input channels fill 19 % of the 16-lane block"),
         ("QMaxPool", "vdla", "max pool on int8"),
-        ("QConv2dAdd", "vdla", "convolution with residual addition on int8"),
+        ("QConv2d+Add", "vdla", "convolution with residual addition on int8"),
         ("QConcat", "cpu", "a part of 20 channels doesn't end with a block of 16"),
         ("QConv2d", "vdla", "convolution on int8"),
         ("QAvgPool", "vdla", "average pool on int8"),
@@ -140,7 +140,7 @@ def test_layout_packs_once_at_each_boundary():
 
 def test_an_integer_output_keeps_its_name():
     graph = network()
-    conv = next(n for n in graph.nodes if isinstance(n, ops.QConv2dAdd))
+    conv = next(n for n in graph.nodes if n.epilogue)
     graph.outputs = (*graph.outputs, conv.output)
     laid, _ = layout(graph, places_of(graph, PAPER), 16)
     verify(laid)

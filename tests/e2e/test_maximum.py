@@ -5,7 +5,7 @@ import pytest
 
 from vdla import api
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
@@ -13,8 +13,8 @@ from vdla.isa.config import load_config
 
 @pytest.mark.parametrize("scales", [(0.7, 0.7), (0.7, 1.3)])
 def test_maximum(scales):
-    zeros = {"a_zp": 3, "b_zp": -8, "out_zp": 1}
-    node = QMaximum(name="most", output="y", a="a", b="b", scales=scales, **zeros)
+    requant = Requant(scales, 1)
+    node = QMaximum(name="most", output="y", a="a", b="b", zeros=(3, -8), requant=requant)
     kind = TensorType((1, 5, 3, 4), "int8")
     graph = Graph(("a", "b"), ("y",), (node,), dict.fromkeys("aby", kind))
     rng = np.random.default_rng(0)

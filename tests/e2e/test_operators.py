@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node, Requant, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
@@ -74,18 +74,17 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     }
     residual, table = pick((False, False, True)), pick((False, False, True))
     inputs = {"x": shape}
+    epilogue: tuple[ops.Step, ...] = ()
     if residual:
         inputs["r"] = pick((out, (1, out[1], 1, 1)))
-        node |= {
-            "residual": "r",
-            "add_scales": (pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
-            "res_zp": pick(ZEROS), "add_zp": pick(ZEROS),
-            "add_lo": pick((-128, -5)), "add_hi": pick((127, 90)),
-        }  # fmt: skip
+        scales = pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))
+        zeros = node["requant"].zero, pick(ZEROS)
+        total = Requant(scales, pick(ZEROS), pick((-128, -5)), pick((127, 90)))
+        epilogue += (ops.AddStep(addend="r", zeros=zeros, requant=total),)
     if table:
-        node["table"] = "t"
+        epilogue += (ops.TableStep(table="t"),)
         constants["t"] = rng.integers(-128, 128, 256, np.int8)
-    return graph(CONVOLUTIONS[residual, table](**node), inputs, out, constants, rng)
+    return graph(ops.QConv2d(**node, epilogue=epilogue), inputs, out, constants, rng)
 
 
 def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -122,9 +121,13 @@ def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     }  # fmt: skip
     node: ir.Node = ops.QMaxPool(**window)
     if average:
-        scales = {"in_scale": 0.021, "out_scale": pick((0.021, 0.013))}
-        zeros = {"in_zp": pick(ZEROS), "out_zp": pick(ZEROS), "lo": pick((-128, 0))}
-        node = ops.QAvgPool(**window, **scales, **zeros, include_pad=pick((False, True)))
+        whole = ops.AvgPool(**window, include_pad=pick((False, True)))
+        scale = numbers.pool_scale(0.021, pick((0.021, 0.013)), whole.multiple(shape))
+        node = ops.QAvgPool(
+            **whole.values(),
+            zeros=(pick(ZEROS),),
+            requant=Requant((scale,), pick(ZEROS), pick((-128, 0))),
+        )
     out = (*shape[:2], *extents(size, kernel, strides, dilations, pads))
     return graph(node, {"x": shape}, out, {}, rng)
 
@@ -139,11 +142,10 @@ def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         a="x",
         b="r",
-        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
-        a_zp=pick(ZEROS),
-        b_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
+        zeros=(pick(ZEROS), pick(ZEROS)),
+        requant=Requant(
+            (pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))), pick(ZEROS), pick((-128, -3))
+        ),
     )
     return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
 
@@ -158,12 +160,13 @@ def matmul(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         a="a",
         b="b",
-        scale=numbers.f32(1.0 / (73.0 * 73.0 * channels**0.5) * pick((0.7, 30.0, 200.0))),
-        a_zp=pick(ZEROS),
-        b_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
+        zeros=(pick(ZEROS), pick(ZEROS)),
+        requant=Requant(
+            (numbers.f32(1.0 / (73.0 * 73.0 * channels**0.5) * pick((0.7, 30.0, 200.0))),),
+            pick(ZEROS),
+            pick((-128, -3)),
+            pick((127, 40)),
+        ),
     )
     inputs = {"a": (n, channels, 1, pixels), "b": (n, channels, 1, outputs)}
     return graph(node, inputs, (n, outputs, 1, pixels), {}, rng)
@@ -198,11 +201,14 @@ def softmax(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         name="softmax",
         output="y",
         data="x",
-        scale=numbers.f32(pick((0.003, 0.1, 1.7))),
-        out_scale=numbers.f32(pick((1 / 256, 0.0039, 0.0007, 0.02))),
-        out_zp=pick((-128, *ZEROS)),
-        lo=pick((-128, -9)),
-        hi=pick((127, 100)),
+        step=numbers.f32(pick((0.003, 0.1, 1.7))),
+        zeros=(0,),
+        requant=Requant(
+            (numbers.f32(pick((1 / 256, 0.0039, 0.0007, 0.02))),),
+            pick((-128, *ZEROS)),
+            pick((-128, -9)),
+            pick((127, 100)),
+        ),
     )
     shape = (n, channels, 1, pixels)
     return graph(node, {"x": shape}, shape, {}, rng)
@@ -223,11 +229,8 @@ def layer_normalization(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         centered=pick((True, True, False)),
         epsilon=pick((0.0, 0.01, 3.0)),
         shift=terms.shift,
-        scale=terms.scale,
-        in_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -9)),
-        hi=pick((127, 100)),
+        zeros=(pick(ZEROS),),
+        requant=Requant((terms.scale,), pick(ZEROS), pick((-128, -9)), pick((127, 100))),
     )
     constants = {"f": terms.factor, "o": terms.offset}
     inputs = {"x": (n, channels, 1, pixels)}
@@ -244,12 +247,13 @@ def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         a="x",
         b="r",
-        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.31, 1.0, 2.3))),
-        a_zp=pick(ZEROS),
-        b_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
+        zeros=(pick(ZEROS), pick(ZEROS)),
+        requant=Requant(
+            (pick((0.31, 1.0, 1.7)), pick((0.002, 0.31, 1.0, 2.3))),
+            pick(ZEROS),
+            pick((-128, -3)),
+            pick((127, 40)),
+        ),
     )
     return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
 
@@ -271,17 +275,12 @@ def concatenation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         parts=(*names, names[-1]) if pick((0, 0, 1)) and sizes[-1] in (2, 32) else tuple(names),
         axis=axis,
-        scales=(),
-        zps=(),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
+        zeros=(),
+        requant=Requant((), pick(ZEROS), pick((-128, -3)), pick((127, 40))),
     )
-    node = replace(
-        node,
-        scales=tuple(pick((0.002, 0.31, 1.0, 2.3)) for _ in node.parts),
-        zps=tuple(pick(ZEROS) for _ in node.parts),
-    )
+    scales = tuple(pick((0.002, 0.31, 1.0, 2.3)) for _ in node.parts)
+    zeros = tuple(pick(ZEROS) for _ in node.parts)
+    node = replace(node, zeros=zeros, requant=replace(node.requant, scale=scales))
     shape = (batch, pick((5, 32)), *image)
     before, behind = shape[:axis], shape[axis + 1 :]
     shapes = {name: (*before, n, *behind) for name, n in zip(names, sizes, strict=True)}
@@ -298,12 +297,14 @@ def normalization(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         name="norm",
         output="y",
         data="x",
-        scales=tuple((rng.normal(0, 1, shape[1]) * pick((0.001, 1.0, 30.0))).tolist()),
+        zeros=(pick(ZEROS),),
+        requant=Requant(
+            tuple((rng.normal(0, 1, shape[1]) * pick((0.001, 1.0, 30.0))).tolist()),
+            pick(ZEROS),
+            pick((-128, -3)),
+            pick((127, 40)),
+        ),
         offsets=tuple((rng.normal(0, 1, shape[1]) * pick((0.0, 40.0, 3000.0))).tolist()),
-        in_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
     )
     return graph(node, {"x": shape}, shape, {}, rng)
 
@@ -367,12 +368,10 @@ def product(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         a="x",
         b="r",
-        scale=pick((0.0001, 0.0073, 0.31)),
-        a_zp=pick(ZEROS),
-        b_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
+        zeros=(pick(ZEROS), pick(ZEROS)),
+        requant=Requant(
+            (pick((0.0001, 0.0073, 0.31)),), pick(ZEROS), pick((-128, -3)), pick((127, 40))
+        ),
     )
     return graph(node, {"x": shape, "r": other}, shape, {}, rng)
 
@@ -386,11 +385,10 @@ def rescaling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         name="rescale",
         output="y",
         data="x",
-        scale=pick((0.002, 0.31, 1.0, 2.3)),
-        in_zp=pick(ZEROS),
-        out_zp=pick(ZEROS),
-        lo=pick((-128, -3)),
-        hi=pick((127, 40)),
+        zeros=(pick(ZEROS),),
+        requant=Requant(
+            (pick((0.002, 0.31, 1.0, 2.3)),), pick(ZEROS), pick((-128, -3)), pick((127, 40))
+        ),
     )
     return graph(node, {"x": shape}, shape, {}, rng)
 
@@ -402,9 +400,10 @@ def interpolation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     rng = np.random.default_rng(pick(range(1 << 16)))
     tables = [weights(factor, n, rng) for factor, n in zip(factors, shape[2:], strict=True)]
     whole = int(tables[0][0].sum() * tables[1][0].sum())
+    scale, zero = pick((0.7, 1.3)) / whole, pick(ZEROS)
     node = QInterpolate(
-        name="resize", output="y", data="x", rows="r", columns="c", scale=pick((0.7, 1.3)) / whole,
-        in_zp=pick(ZEROS), out_zp=pick(ZEROS), lo=pick((-128, -3)), hi=pick((127, 40)),
+        name="resize", output="y", data="x", rows="r", columns="c", zeros=(pick(ZEROS),),
+        requant=Requant((scale,), zero, pick((-128, -3)), pick((127, 40))),
     )  # fmt: skip
     out = (*shape[:2], len(tables[0]), len(tables[1]))
     return graph(node, {"x": shape}, out, dict(zip("rc", tables, strict=True)), rng)
@@ -421,10 +420,6 @@ def weights(factor: int, size: int, rng: np.random.Generator) -> Any:
     return table
 
 
-CONVOLUTIONS: dict[tuple[bool, bool], type[ir.Node]] = {  # with a residual, with a table
-    (False, False): ops.QConv2d, (True, False): ops.QConv2dAdd,
-    (False, True): ops.QConv2dTable, (True, True): ops.QConv2dAddTable,
-}  # fmt: skip
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -437,11 +432,13 @@ def finish(pick: Pick[Any], channels: int, terms: int) -> dict[str, Any]:
     """Zero points, scales and clip of a requantization that spreads its results."""
     spread = 1.0 / (73.0 * max(terms, 1) ** 0.5)
     return {
-        "in_zp": pick(ZEROS),
-        "out_zp": pick(ZEROS),
-        "scale": tuple(numbers.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
-        "lo": pick((-128, -128, 0, -9)),
-        "hi": pick((127, 127, 100)),
+        "zeros": (pick(ZEROS),),
+        "requant": Requant(
+            tuple(numbers.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
+            pick(ZEROS),
+            pick((-128, -128, 0, -9)),
+            pick((127, 127, 100)),
+        ),
     }
 
 
@@ -577,7 +574,9 @@ def test_more_channels_than_the_accumulators_hold_parameters_of(residual):
     made: ir.Node = ops.QConv2d(**node)
     inputs = {"x": shape}
     if residual:
-        made = ops.QConv2dAdd(**node, residual="r", add_scales=(0.3, 0.5), res_zp=3, add_zp=-2)
+        zeros = node["requant"].zero, 3
+        addition = ops.AddStep(addend="r", zeros=zeros, requant=Requant((0.3, 0.5), -2))
+        made = ops.QConv2d(**node, epilogue=(addition,))
         inputs["r"] = out
     built = graph(made, inputs, out, constants, rng)
     for vthreads in (1, 2):

@@ -9,7 +9,7 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
@@ -25,8 +25,8 @@ def convolution(residual: bool) -> Graph:
     """A small convolution with several tiles and reduction steps."""
     rng = np.random.default_rng(1)
     node = ops.QConv2d(
-        name="conv", output="y", data="x", weight="w", bias="b", pads=(1, 1, 1, 1),
-        in_zp=3, out_zp=-5, scale=(0.001,) * 16,
+        name="conv", output="y", data="x", weight="w", bias="b", pads=(1, 1, 1, 1), zeros=(3,),
+        requant=Requant((0.001,) * 16, -5),
     )  # fmt: skip
     shape = (1, 16, 12, 12)
     tensors = {
@@ -41,8 +41,8 @@ def convolution(residual: bool) -> Graph:
     }
     inputs = ("x",)
     if residual:
-        fields = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
-        node = ops.QConv2dAdd(**fields, residual="r", add_scales=(0.5, 0.7), res_zp=4, add_zp=0)
+        addition = ops.AddStep(addend="r", zeros=(-5, 4), requant=Requant((0.5, 0.7), 0))
+        node = dataclasses.replace(node, epilogue=(addition,))
         tensors["r"] = TensorType(shape, "int8")
         inputs = ("x", "r")
     return Graph(inputs, ("y",), (node,), tensors, constants)
@@ -50,7 +50,9 @@ def convolution(residual: bool) -> Graph:
 
 def softmax() -> Graph:
     """A softmax of several tiles, which divides by reciprocals."""
-    node = QSoftmax(name="n", output="y", data="x", scale=0.1, out_scale=1 / 256, out_zp=-128)
+    node = QSoftmax(
+        name="n", output="y", data="x", step=0.1, zeros=(0,), requant=Requant((1 / 256,), -128)
+    )
     kind = TensorType((1, 48, 1, 9), "int8")
     return Graph(("x",), ("y",), (node,), {"x": kind, "y": kind}, {})
 

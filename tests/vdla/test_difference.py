@@ -21,6 +21,7 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import numbers, ops
+from vdla.compiler.graph.ir import Requant
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
@@ -67,21 +68,21 @@ def test_a_pool_one_step_off_is_wrong():
 def test_only_the_middle_is_undecided():
     """Sums of 4 values by 4: 2 of 4 is a tie, 1 and 3 of 4 are not, nor is 2.001 of 4."""
     node = ops.QAvgPool(
-        name="p", output="y", data="x", kernel=(2, 2), in_scale=0.25, out_scale=0.25,
-        in_zp=0, out_zp=0,
+        name="p", output="y", data="x", kernel=(2, 2), zeros=(0,),
+        requant=Requant((0.25,), 0),
     )  # fmt: skip
     sums = np.arange(-9, 10)
     x = np.zeros((len(sums), 1, 2, 2), np.int8)
     x[:, 0, 0, 0] = sums
     assert undecided(node, [x]).ravel().tolist() == [s % 4 == 2 for s in sums.tolist()]
-    other = replace(node, in_scale=numbers.f32(0.25 * (1 + 1e-5)))
+    other = replace(node, requant=Requant((numbers.f32(0.25 * (1 + 1e-5)),), 0))
     assert not undecided(other, [x]).any()
 
 
 def test_what_is_undecided_of_a_minimum():
     """The lesser of both decides; it lies in the middle but for three roundings, or it doesn't."""
-    fields = {"name": "m", "output": "y", "a": "a", "b": "b", "a_zp": 3, "b_zp": -2, "out_zp": 0}
-    node = QMinimum(**fields, scales=(0.5, 0.25))
+    fields = {"name": "m", "output": "y", "a": "a", "b": "b", "zeros": (3, -2)}
+    node = QMinimum(**fields, requant=Requant((0.5, 0.25), 0))
     a, b = (each.astype(np.int8) for each in np.meshgrid(np.arange(-20, 20), np.arange(-40, 40)))
     least = np.minimum((a.astype(int) - 3) / 2, (b.astype(int) + 2) / 4)
     np.testing.assert_array_equal(undecided(node, [a, b]), least % 1 == 0.5)
@@ -89,7 +90,8 @@ def test_what_is_undecided_of_a_minimum():
     for roundings, either in ((2.9, True), (3.1, False), (-2.9, True), (-3.1, False)):
         scale = 1.5 * (1 + roundings * 2.0**-24)  # 67 times that is next to 100.5
         for scales in ((scale, 9.0), (9.0, scale)):
-            assert undecided(replace(node, scales=scales), [x[:1], x[1:]]).tolist() == [either]
+            other = replace(node, requant=Requant(scales, 0))
+            assert undecided(other, [x[:1], x[1:]]).tolist() == [either]
 
 
 # Sums that lie next to the middle ----------------------------------------------------------------
@@ -133,9 +135,10 @@ def test_sums_in_the_middle_are_no_differences(vdla, tmp_path, seed):
 
 def test_only_sums_in_the_middle_are_undecided():
     """``acc * 0.004`` for every acc: those a half above an integer, no neighbour of theirs."""
+    scale = float(np.float32(0.02) * np.float32(0.01) / np.float32(0.05))
     node = ops.QDense(
-        name="d", output="y", data="x", weight="w", bias="b", in_zp=0, out_zp=0,
-        scale=(float(np.float32(0.02) * np.float32(0.01) / np.float32(0.05)),),
+        name="d", output="y", data="x", weight="w", bias="b", zeros=(0,),
+        requant=Requant((scale,), 0),
     )  # fmt: skip
     acc = np.arange(-5000, 5000)
     found = undecided(node, [np.zeros((1, 1), np.int8), np.zeros((1, 1), np.int8), acc[:1]])
@@ -148,9 +151,10 @@ def test_only_sums_in_the_middle_are_undecided():
 
 def test_a_residual_is_undecided_with_its_convolution():
     """Where the convolution may round either way, so may the sum; elsewhere its own value tells."""
-    node = ops.QConv2dAdd(
-        name="c", output="y", data="x", weight="w", bias="b", residual="r", in_zp=0, out_zp=0,
-        scale=(0.5,), add_scales=(1.0, 0.25), res_zp=0, add_zp=0,
+    addition = ops.AddStep(addend="r", zeros=(0, 0), requant=Requant((1.0, 0.25), 0))
+    node = ops.QConv2d(
+        name="c", output="y", data="x", weight="w", bias="b", zeros=(0,),
+        requant=Requant((0.5,), 0), epilogue=(addition,),
     )  # fmt: skip
     x = np.arange(8, dtype=np.int8).reshape(1, 1, 1, 8)
     r = np.array([0, 0, 2, 1, 2, 1, 0, 2], np.int8).reshape(1, 1, 1, 8)

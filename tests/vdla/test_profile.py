@@ -15,7 +15,7 @@ from vdla.analysis import profile
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.targets.processor import peak
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config
@@ -88,7 +88,13 @@ def test_calls_are_no_part_of_the_peak(monkeypatch):
 def test_no_layer_is_faster_than_the_peak():
     """An int8 product that fills the lanes; several looks, since others work on the machine."""
     node = ops.QDense(
-        name="d", output="y", data="x", weight="w", bias="b", in_zp=0, out_zp=0, scale=(0.01,) * 512
+        name="d",
+        output="y",
+        data="x",
+        weight="w",
+        bias="b",
+        zeros=(0,),
+        requant=Requant((0.01,) * 512, 0),
     )
     rng = np.random.default_rng(0)
     values = {"w": rng.integers(-128, 128, (512, 512)).astype(np.int8),

@@ -139,7 +139,8 @@ def per_cluster(
             continue
         assert isinstance(node, QMatMul | QSoftmax | QNormalize)
         floats, size, operations = node.before_rounding([values[name] for name in node.inputs])
-        want = np.clip(np.rint(floats) + node.out_zp, node.lo, node.hi).astype(np.int32)
+        zero, low, high = node.requant.limits
+        want = np.clip(np.rint(floats) + zero, low, high).astype(np.int32)
         got = _alone(graph, node, values, config, options, device)
         either = in_the_middle(floats, size, operations) if isinstance(node, QMatMul) else None
         result.append(LayerDifference.of(node, got, want, either, CLUSTERS[type(node)]))

@@ -17,7 +17,7 @@ from vdla.compiler.targets.processor.timing.model import HostTime
 from vdla.isa.config import Config
 from vdla.sim.machine import Run
 
-CONVOLUTIONS = ("QConv2d", "QConv2dAdd")
+CONVOLUTION = "QConv2d"  # perhaps with steps behind it: "QConv2d+Add"
 NOWHERE = "none"  # the device of a step that the accelerator's way of storing makes needless
 
 
@@ -35,7 +35,7 @@ class OffloadedLayer:
     @property
     def is_convolution(self) -> bool:
         """Whether it computes a convolution."""
-        return any(operator in CONVOLUTIONS for operator in self.operators)
+        return any(operator.partition("+")[0] == CONVOLUTION for operator in self.operators)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import onnx
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Quant
+from vdla.compiler.graph.ir import Array, Quant, Requant
 from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, ONE, STEP
 from vdla.compiler.graph.ops.recurrent import (
@@ -121,7 +121,7 @@ class Steps:
         cell = make.add(QLstmCell(**make.names(), gates=total, cell=cell), "int32")
         scale = _ratio(ONE**-2, quant)
         shown = QLstmState(
-            **make.names(), gates=total, cell=cell, scale=scale, out_zp=quant.zero_point
+            **make.names(), gates=total, cell=cell, requant=Requant((scale,), quant.zero_point)
         )
         return make.add(shown, "int8"), cell
 
@@ -135,13 +135,13 @@ class Steps:
         else:
             scale = _ratio(ONE**-2, quant)
             reset = QGruReset(
-                **make.names(), gates=total, state=wide, scale=scale, out_zp=quant.zero_point
+                **make.names(), gates=total, state=wide, requant=Requant((scale,), quant.zero_point)
             )
             fresh = self.states(make.add(reset, "int8"), 2, 3, fresh)
         node = QGruState(**make.names(), gates=total, fresh=fresh, state=wide, inner=inner)
         wide = make.add(node, "int32")
         scale = _ratio(1 / ONE, quant)
-        narrow = QNarrow(**make.names(), data=wide, scale=scale, out_zp=quant.zero_point)
+        narrow = QNarrow(**make.names(), data=wide, requant=Requant((scale,), quant.zero_point))
         return make.add(narrow, "int8"), wide
 
 

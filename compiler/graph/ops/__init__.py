@@ -13,17 +13,10 @@ from vdla.compiler.graph.ops.batch_norm import BatchNorm, QBatchNorm
 from vdla.compiler.graph.ops.blocks import Pack, Unpack
 from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
-from vdla.compiler.graph.ops.conv2d import (
-    Conv2d,
-    QConv2d,
-    QConv2dAdd,
-    QConv2dAddTable,
-    QConv2dTable,
-    QSelect,
-    QSelectAdd,
-)
+from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
+from vdla.compiler.graph.ops.epilogue import AddStep, Step, TableStep
 from vdla.compiler.graph.ops.foreign import Custom, External, Foreign, Open
 from vdla.compiler.graph.ops.fused import Fused
 from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
@@ -52,6 +45,7 @@ for _module in iter_modules(__path__):
 # Those that passes, frontend or schedules know by name; the others are in the table of operators.
 __all__ = [
     "Add",
+    "AddStep",
     "ArgReduce",
     "AvgPool",
     "BatchNorm",
@@ -90,17 +84,12 @@ __all__ = [
     "QConcat",
     "QConcatView",
     "QConv2d",
-    "QConv2dAdd",
-    "QConv2dAddTable",
-    "QConv2dTable",
     "QDense",
     "QInterleave",
     "QInterpolate",
     "QMaxPool",
     "QReshape",
     "QReshapeView",
-    "QSelect",
-    "QSelectAdd",
     "QTable",
     "QTake",
     "QTakeView",
@@ -112,6 +101,8 @@ __all__ = [
     "ScatterElements",
     "ScatterND",
     "Softmax",
+    "Step",
+    "TableStep",
     "Take",
     "TopK",
     "Transpose",

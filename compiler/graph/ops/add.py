@@ -13,9 +13,8 @@ from vdla.compiler.graph.express import clipped, shifted
 from vdla.compiler.graph.ir import (
     DTYPES,
     Array,
-    IntegerNode,
-    Pair,
     Recipe,
+    Requant,
     Shape,
     TensorType,
 )
@@ -30,6 +29,7 @@ from vdla.compiler.graph.ops.elementwise import (
     equal_shape,
     spread_block,
 )
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -67,55 +67,39 @@ class Add(Quantizable):
         a, b = island.spread(a), island.spread(b)
         scales = (island.ratio(quant_a), island.ratio(quant_b))
         add_terms(*scales)
-        return QAdd(
-            **island.names,
-            a=a,
-            b=b,
-            scales=scales,
-            a_zp=quant_a.zero_point,
-            b_zp=quant_b.zero_point,
-            out_zp=island.out.zero_point,
-            **island.clip,
-        )
+        zeros = quant_a.zero_point, quant_b.zero_point
+        return QAdd(**island.names, a=a, b=b, zeros=zeros, requant=island.requant(*scales))
 
 
 @dataclass(frozen=True, kw_only=True)
-class QAdd(IntegerNode):
+class QAdd(Requantized):
     """An int8 addition in fixed point.
 
-    ``scales`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``, the second negative for a
-    difference; ``sum = (a - a_zp) * A + (b - b_zp) * B`` in int32 with
-    ``A, B, k = add_terms(*scales)``;
-    ``output = clip(rq(sum, 2**-k) + out_zp, lo, hi)``. ``a`` and ``b`` have one shape.
+    ``requant.scale`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``, the second negative
+    for a difference; ``sum = (a - zeros[0]) * A + (b - zeros[1]) * B`` in int32 with
+    ``A, B, k = add_terms(*scale)``; the result is ``clip(rq(sum, 2**-k) + requant.zero, low,
+    high)``. ``a`` and ``b`` have one shape.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
-    CLIPS: ClassVar[bool] = True
 
     a: str
     b: str
-    scales: tuple[float, float]
-    a_zp: int
-    b_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return equal_shape(self, shapes)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        zero_points = (self.a_zp, self.b_zp, self.out_zp)
-        return fixed_point_sum(args[0], args[1], self.scales, zero_points, (self.lo, self.hi))
+        return fixed_point_sum(args, self.zeros, self.requant)
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = recipe.read(self.a), recipe.read(self.b)
-        term_a, term_b, k = add_terms(*self.scales)
+        term_a, term_b, k = add_terms(*self.requant.scale)
 
         def value(*i: Expr) -> Expr:
-            left = (a[i].astype("int32") - self.a_zp) * term_a
-            right = (b[i].astype("int32") - self.b_zp) * term_b
-            return clipped(shifted(left + right, k), self.out_zp, self.lo, self.hi)
+            left = (a[i].astype("int32") - self.zeros[0]) * term_a
+            right = (b[i].astype("int32") - self.zeros[1]) * term_b
+            return clipped(shifted(left + right, k), *self.requant.limits)
 
         return te.compute(recipe.out_shape, value, "added")
 
@@ -125,29 +109,24 @@ class QAdd(IntegerNode):
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The sum at the result's scale."""
-        a = (args[0].astype(np.float64) - self.a_zp) * self.scales[0]
-        b = (args[1].astype(np.float64) - self.b_zp) * self.scales[1]
+        terms = zip(args, self.zeros, self.requant.scale, strict=True)
+        a, b = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
         return a + b, np.abs(a) + np.abs(b), 5
 
 
 def _difference(node: Binary, island: Island) -> QAdd:
     """``a - b``: the addition of b at a negative scale."""
     total = Add(name=node.name, output=node.output, a=node.a, b=node.b).quantized(island)
-    return replace(total, scales=(total.scales[0], -total.scales[1]))
+    a, b = total.requant.scale
+    return replace(total, requant=replace(total.requant, scale=(a, -b)))
 
 
 QUANTIZED["sub"] = _difference
 
 
-def fixed_point_sum(
-    a: Array,
-    b: Array,
-    scales: tuple[float, float],
-    zero_points: tuple[int, int, int],
-    limits: Pair,
-) -> Array:
-    """A :class:`QAdd` of two arrays; ``zero_points`` are a's, b's and the result's."""
-    term_a, term_b, k = add_terms(*scales)
-    total = (a.astype(np.int64) - zero_points[0]) * term_a
-    total = total + (b.astype(np.int64) - zero_points[1]) * term_b
-    return requantize(total, pack_scale(2.0**-k), zero_points[2], *limits)
+def fixed_point_sum(terms: Sequence[Array], zeros: Sequence[int], requant: Requant) -> Array:
+    """A :class:`QAdd` of two arrays with their zero points."""
+    *factors, k = add_terms(*requant.scale)
+    products = zip(terms, zeros, factors, strict=True)
+    a, b = ((x.astype(np.int64) - zero) * factor for x, zero, factor in products)
+    return requantize(a + b, pack_scale(2.0**-k), *requant.limits)

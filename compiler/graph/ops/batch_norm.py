@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import affine_terms, pack_scales, requantize
-from vdla.compiler.graph.ops.products import word_of
+from vdla.compiler.graph.requant import Requantized, word_of
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -50,34 +50,25 @@ class BatchNorm(Quantizable):
         return QBatchNorm(
             **island.names,
             data=data,
-            scales=tuple(scales.tolist()),
             offsets=tuple(offsets.tolist()),
-            in_zp=quant.zero_point,
-            out_zp=island.out.zero_point,
-            **island.clip,
+            zeros=(quant.zero_point,),
+            requant=replace(island.requant(), scale=tuple(scales.tolist())),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class QBatchNorm(IntegerNode):
+class QBatchNorm(Requantized):
     """A scale and an offset for each channel of int8 values.
 
-    ``output = clip(rq((data - in_zp) * A[c] + B[c], 2**-k[c]) + out_zp, lo, hi)``, with
-    ``A, B, k = affine_terms(scales, offsets)``; the offsets are in steps of the result.
+    ``output = clip(rq((data - zeros[0]) * A[c] + B[c], 2**-k[c]) + requant.zero, low, high)``, with
+    ``A, B, k = affine_terms(requant.scale, offsets)``; the offsets are in steps of the result.
     """
 
-    CLIPS: ClassVar[bool] = True
-
     data: str
-    scales: tuple[float, ...]
     offsets: tuple[float, ...]
-    in_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        channels = {len(self.scales), len(self.offsets)}
+        channels = {len(self.requant.scale), len(self.offsets)}
         if len(shapes[0]) < 2 or channels != {shapes[0][1]}:
             raise self.error(f"{shapes[0][1:2]} scales and offsets", sorted(channels))
         return shapes[0]
@@ -85,7 +76,7 @@ class QBatchNorm(IntegerNode):
     @property
     def terms(self) -> tuple[Array, Array, Array]:
         """The integers A, B and k of each channel."""
-        return affine_terms(np.array(self.scales), np.array(self.offsets))
+        return affine_terms(np.array(self.requant.scale), np.array(self.offsets))
 
     @property
     def shifts(self) -> list[float]:
@@ -94,9 +85,9 @@ class QBatchNorm(IntegerNode):
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         data, (factor, offset, _) = args[0].astype(np.int64), self.terms
-        total = (data - self.in_zp) * column(factor, data) + column(offset, data)
+        total = (data - self.zeros[0]) * column(factor, data) + column(offset, data)
         words = column(pack_scales(self.shifts), data)
-        return requantize(total, words, self.out_zp, self.lo, self.hi)
+        return requantize(total, words, *self.requant.limits)
 
     def express(self, recipe: Recipe) -> Tensor:
         data, (factor, offset, _) = recipe.read(self.data), self.terms
@@ -105,15 +96,15 @@ class QBatchNorm(IntegerNode):
         word = word_of(recipe, self.shifts)
 
         def value(*i: Expr) -> Expr:
-            total = (data[i].astype("int32") - self.in_zp) * factors[i[1]] + starts[i[1]]
-            return requantized(total, word(i[1]), self.out_zp, self.lo, self.hi)
+            total = (data[i].astype("int32") - self.zeros[0]) * factors[i[1]] + starts[i[1]]
+            return requantized(total, word(i[1]), *self.requant.limits)
 
         return te.compute(recipe.out_shape, value, "normalized")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The sum at the result's scale; the integers are as exact as 2**-21."""
-        data = args[0].astype(np.float64) - self.in_zp
-        scaled, offset = data * column(np.array(self.scales), data), np.array(self.offsets)
+        data = args[0].astype(np.float64) - self.zeros[0]
+        scaled, offset = data * column(np.array(self.requant.scale), data), np.array(self.offsets)
         moved = column(offset, data)
         return scaled + moved, np.abs(scaled) + np.abs(moved), 16
 

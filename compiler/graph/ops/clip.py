@@ -10,9 +10,10 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import f32, requantize
+from vdla.compiler.graph.numbers import f32
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -79,45 +80,38 @@ class Clip(Quantizable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QClip(IntegerNode):
-    """Relu, Clip and change of scale: ``clip(rq(data - in_zp, scale) + out_zp, lo, hi)``."""
+class QClip(Requantized):
+    """Relu, Clip and change of scale: ``data - zeros[0]``, requantized."""
+
+    CLIPS: ClassVar[bool] = False
 
     data: str
-    scale: float
-    in_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        centered = args[0].astype(np.int64) - self.in_zp
-        return requantize(centered, pack_scale(self.scale), self.out_zp, self.lo, self.hi)
+        return self.narrow(args[0].astype(np.int64) - self.zeros[0])
 
     def express(self, recipe: Recipe) -> Tensor:
-        limits = (self.out_zp, self.lo, self.hi)
-        value = at_scale(recipe.read(self.data), self.scale, self.in_zp, limits)
+        data, narrow = recipe.read(self.data), self.narrowing(recipe)
+
+        def value(*i: Expr) -> Expr:
+            return narrow(data[i].astype("int32") - self.zeros[0])
+
         return te.compute(recipe.out_shape, value, "clipped")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The data at the result's scale."""
-        value = (args[0].astype(np.float64) - self.in_zp) * self.scale
+        value = (args[0].astype(np.float64) - self.zeros[0]) * self.requant.scale[0]
         return value, np.abs(value), 3
 
 
 def rescaled(data: str, island: Island) -> QClip:
     """The :class:`QClip` that brings ``data`` to the scale and the bounds of an island's end."""
     data, quant = island.source(data)
-    return QClip(
-        **island.names,
-        data=data,
-        scale=island.ratio(quant),
-        in_zp=quant.zero_point,
-        out_zp=island.out.zero_point,
-        **island.clip,
-    )
+    requant = island.requant(island.ratio(quant))
+    return QClip(**island.names, data=data, zeros=(quant.zero_point,), requant=requant)
 
 
 def at_scale(

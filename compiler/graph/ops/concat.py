@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -96,40 +97,37 @@ class Concat(AnyConcat, Quantizable):
             **island.names,
             parts=tuple(name for name, _ in sources),
             axis=self.axis,
-            scales=tuple(island.ratio(quant) for _, quant in sources),
-            zps=tuple(quant.zero_point for _, quant in sources),
-            out_zp=island.out.zero_point,
-            **island.clip,
+            zeros=tuple(quant.zero_point for _, quant in sources),
+            requant=island.requant(*(island.ratio(quant) for _, quant in sources)),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class QConcat(IntegerNode, AnyConcat):
-    """Parts one behind another: each ``clip(rq(part - zps[i], scales[i]) + out_zp, lo, hi)``.
+class QConcat(Requantized, AnyConcat):
+    """Parts one behind another, each requantized: part i less ``zeros[i]`` by
+    ``requant.scale[i]``."""
 
-    A part whose scale is 1 and whose zero point is ``out_zp`` is a plain copy.
-    """
+    CLIPS: ClassVar[bool] = False
 
-    scales: tuple[float, ...]
-    zps: tuple[int, ...]
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
+    def is_copy(self, number: int) -> bool:
+        """Whether the result has a part as it is."""
+        scale, zero = self.requant.scale[number], self.zeros[number]
+        return (scale, zero) == (1.0, self.requant.zero) and not self.requant.clips
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         parts = [
-            requantize(x.astype(np.int64) - zp, pack_scale(scale), self.out_zp, self.lo, self.hi)
-            for x, scale, zp in zip(args, self.scales, self.zps, strict=True)
+            requantize(x.astype(np.int64) - zero, pack_scale(scale), *self.requant.limits)
+            for x, scale, zero in zip(args, self.requant.scale, self.zeros, strict=True)
         ]
         return np.concatenate(parts, axis=self.axis)
 
     def express(self, recipe: Recipe) -> Tensor:
         parts: list[Part] = []
         sizes: list[int] = []
-        limits = (self.out_zp, self.lo, self.hi)
-        for name, scale, zero in zip(self.parts, self.scales, self.zps, strict=True):
+        for number, name in enumerate(self.parts):
             tensor = recipe.read(name)
             sizes.append(tensor.shape[self.axis])
-            plain = scale == 1.0 and limits == (zero, -128, 127)
-            parts.append(tensor if plain else at_scale(tensor, scale, zero, limits))
+            scale, zero = self.requant.scale[number], self.zeros[number]
+            part = at_scale(tensor, scale, zero, self.requant.limits)
+            parts.append(tensor if self.is_copy(number) else part)
         return self.joined(recipe, parts, sizes)

@@ -8,18 +8,17 @@ there the channels are the innermost loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import clipped, inside, requantized, shifted
+from vdla.compiler.graph.express import inside
 from vdla.compiler.graph.ir import Array, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island
-from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
-from vdla.compiler.graph.ops.add import QAdd, fixed_point_sum
+from vdla.compiler.graph.ops.epilogue import Step, extended
 from vdla.compiler.graph.ops.products import (
     FloatProducts,
     Products,
@@ -27,14 +26,15 @@ from vdla.compiler.graph.ops.products import (
     bias_of,
     centered,
     quantized_products,
-    word_of,
 )
-from vdla.compiler.graph.ops.table import LEAST, QTable, check_table
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.graph.sums import within
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+
+OWN = 3  # operands of a convolution itself: data, weight, bias
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,172 +173,83 @@ class Conv2d(FloatProducts, AnyConv2d):
 
 @dataclass(frozen=True, kw_only=True)
 class QConv2d(QProducts, AnyConv2d):
-    """An int8 convolution with its requantization and clip.
+    """An int8 convolution with its requantization and what comes behind.
 
-    ``acc = bias[o] + Σ (data - in_zp) * weight`` in int32, a padded position contributing nothing;
-    ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``. ``scale`` holds float32 values, one per
-    output channel: ``float32(x_scale * w_scale[o] / y_scale)``.
+    ``acc = bias[o] + Σ (data - zeros[0]) * weight`` in int32, a padded position contributing
+    nothing; the result is that, requantized, behind the steps of ``epilogue``. ``moves`` says that
+    each output channel has at most one weight of 1, the others being 0: nothing is multiplied for
+    its own sake.
     """
 
+    moves: bool = False
+    epilogue: tuple[Step, ...] = ()
+
+    @property
+    def op(self) -> str:
+        """With the steps behind it: ``QConv2d+Add+Table``; a ``Move`` where nothing is multiplied
+        for its own sake."""
+        own = "Move" if self.moves else type(self).__name__
+        steps = (type(step).__name__.removesuffix("Step") for step in self.epilogue)
+        return "+".join((own, *steps))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it multiplies, and nothing comes behind."""
+        return not self.moves and not self.epilogue
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        result = super().result_shape(shapes[:OWN])
+        for step, some in self._steps(shapes):
+            step.check(self, result, some)
+        return result
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """A copy whose steps read other tensors, too."""
+        epilogue = tuple(step.renamed(names) for step in self.epilogue)
+        return replace(super().renamed(names), epilogue=epilogue)
+
+    def clipped(self, low: int, high: int) -> Node | None:
+        """The convolution with narrower bounds, where nothing comes behind them."""
+        return None if self.epilogue else super().clipped(low, high)
+
+    def with_step(self, node: Node) -> Node | None:
+        """The convolution with one more step."""
+        epilogue = None if self.moves else extended(self.epilogue, node, self.output)
+        return replace(self, output=node.output, epilogue=epilogue) if epilogue else None
+
     def accumulated(self, args: Sequence[Array]) -> Array:
-        total = self.products(centered(args[0], self.in_zp), args[1].astype(np.float64))
+        total = self.products(centered(args[0], self.zeros[0]), args[1].astype(np.float64))
         return within(total.astype(np.int64) + args[2][:, None, None])
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        words = pack_scales(self.scale)[:, None, None]
-        return requantize(self.accumulated(args), words, self.out_zp, self.lo, self.hi)
+        value = self.narrow(self.accumulated(args))
+        for step, some in self._steps(args):
+            value = step.evaluate(value, some)
+        return value
+
+    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
+        """What the last step rounds, or the sums."""
+        result, value = super().before_rounding(args), self.narrow(self.accumulated(args))
+        for step, some in self._steps(args):
+            result = step.before_rounding(value, in_the_middle(*result), some)
+            value = step.evaluate(value, some)
+        return result
 
     def express(self, recipe: Recipe) -> Tensor:
-        acc = self.sums(recipe, self.bias, self.in_zp, "int32")
-        word = word_of(recipe, self.scale)
-
-        def value(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-            return requantized(acc[b, y, x, c], word(c), self.out_zp, self.lo, self.hi)
-
-        return self.finished(recipe, value)
-
-    def with_addition(self, addition: Node) -> Node | None:
-        """A :class:`QConv2dAdd`."""
-        if type(self) is not QConv2d or not isinstance(addition, QAdd):
-            return None
-        first = addition.a == self.output
-        values = dict(self.attributes())
-        return QConv2dAdd(
-            name=self.name,
-            output=addition.output,
-            data=self.data,
-            weight=self.weight,
-            bias=self.bias,
-            residual=addition.b if first else addition.a,
-            add_scales=addition.scales if first else (addition.scales[1], addition.scales[0]),
-            res_zp=addition.b_zp if first else addition.a_zp,
-            add_zp=addition.out_zp,
-            add_lo=addition.lo,
-            add_hi=addition.hi,
-            **values,
-        )
-
-    def with_table(self, look_up: Node) -> Node | None:
-        """A :class:`QConv2dTable` or, with a residual, a :class:`QConv2dAddTable`."""
-        kinds: dict[type[QConv2d], type[_LookedUp]] = {
-            QConv2d: QConv2dTable, QConv2dAdd: QConv2dAddTable,
-        }  # fmt: skip
-        if type(self) not in kinds or not isinstance(look_up, QTable):
-            return None
-        values = self.values() | {"output": look_up.output, "table": look_up.table}
-        return kinds[type(self)](**values)
+        acc = self.sums(recipe, self.bias, self.zeros[0], "int32")
+        narrow = self.narrowing(recipe)
+        return self.finished(recipe, lambda b, c, y, x: narrow(acc[b, y, x, c], c))
 
     def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
         """The node's result from the convolution's int8 value at an element, as the result lies."""
+        for step in self.epilogue:
+            value = step.express(recipe, value)
         return te.compute(recipe.out_shape, value, "out")
 
-
-@dataclass(frozen=True, kw_only=True)
-class QConv2dAdd(QConv2d):
-    """A :class:`QConv2d` and the :class:`QAdd` of its int8 result with ``residual``.
-
-    The fields of ``QConv2d`` make the convolution's int8 value ``v`` (zero point ``out_zp``); then
-    ``sum = (v - out_zp) * A + (residual - res_zp) * B`` and
-    ``output = clip(rq(sum, 2**-k) + add_zp, add_lo, add_hi)``, with
-    ``A, B, k = add_terms(*add_scales)``. A residual [1, C, 1, 1] is added at each pixel.
-    """
-
-    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "residual")
-    ADDEND: ClassVar[str] = "residual"
-    CLIPS: ClassVar[bool] = False  # the sum is clipped later
-
-    residual: str
-    add_scales: tuple[float, float]
-    res_zp: int
-    add_zp: int
-    add_lo: int = -128
-    add_hi: int = 127
-
-    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        result = super().result_shape(shapes)
-        if shapes[3] not in (result, (1, result[1], 1, 1)):
-            raise self.error(f"a residual of shape {list(result)}", list(shapes[3]))
-        return result
-
-    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        value = super().evaluate(args, kind)
-        zero_points = (self.out_zp, self.res_zp, self.add_zp)
-        limits = (self.add_lo, self.add_hi)
-        return fixed_point_sum(value, args[3], self.add_scales, zero_points, limits)
-
-    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
-        """The sum of both terms; of any size where the convolution's own rounding is undecided."""
-        unclear = in_the_middle(*super().before_rounding(args))
-        value = super().evaluate(args, TensorType((), "int8")).astype(np.float64)
-        own = (value - self.out_zp) * self.add_scales[0]
-        other = (args[3].astype(np.float64) - self.res_zp) * self.add_scales[1]
-        return own + other, np.where(unclear, np.inf, np.abs(own) + np.abs(other)), 5
-
-    def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
-        residual = recipe.read(self.residual)
-        term, term_residual, k = add_terms(*self.add_scales)
-
-        def total(*i: Expr) -> Expr:
-            left = (value(*i).astype("int32") - self.out_zp) * term
-            place = i if residual.shape == recipe.out_shape else (0, i[1], 0, 0)
-            right = (residual[place].astype("int32") - self.res_zp) * term_residual
-            return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
-
-        return te.compute(recipe.out_shape, total, "out")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _LookedUp(QConv2d, operator=False):
-    """Convolution that looks its int8 result ``v`` up: ``output = table[v + 128]``."""
-
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("weight", "bias", "table")
-    CLIPS: ClassVar[bool] = False  # the table's results aren't those of the clip
-
-    table: str
-
-    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        check_table(self, shapes[-1])
-        return super().result_shape(shapes[:-1])
-
-    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        value = super().evaluate(args[:-1], kind)
-        return np.asarray(args[-1][value.astype(np.int32) - LEAST])
-
-    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
-        """Any size where the value looked up may round either way, and none elsewhere."""
-        unclear = in_the_middle(*super().before_rounding(args[:-1]))
-        return np.full(unclear.shape, 0.25), np.where(unclear, np.inf, 0.0), 1
-
-    def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
-        before, table = super().finished(recipe, value), recipe.read(self.table)
-        return te.compute(
-            recipe.out_shape, lambda *i: table[before[i].astype("int32") - LEAST], "looked_up"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class QConv2dTable(_LookedUp):
-    """A :class:`QConv2d` and the :class:`QTable` of its int8 result."""
-
-    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "table")
-
-
-@dataclass(frozen=True, kw_only=True)
-class QConv2dAddTable(_LookedUp, QConv2dAdd):
-    """A :class:`QConv2dAdd` and the :class:`QTable` of its int8 result."""
-
-    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "residual", "table")
-
-
-@dataclass(frozen=True, kw_only=True)
-class QSelect(QConv2d):
-    """A :class:`QConv2d` with at most one weight of 1 for each output channel, the others 0."""
-
-    MOVES: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class QSelectAdd(QConv2dAdd):
-    """A :class:`QSelect` and what is in the other channels already, as the residual."""
-
-    MOVES: ClassVar[bool] = True
+    def _steps(self, operands: Sequence[T]) -> Iterator[tuple[Step, Sequence[T]]]:
+        """Each step with its part of what the node reads."""
+        first = OWN
+        for step in self.epilogue:
+            end = first + len(step.own_inputs)
+            yield step, operands[first:end]
+            first = end

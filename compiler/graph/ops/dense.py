@@ -9,10 +9,8 @@ from math import prod
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island
-from vdla.compiler.graph.numbers import pack_scales, requantize
 from vdla.compiler.graph.ops.products import (
     FloatProducts,
     Products,
@@ -20,7 +18,6 @@ from vdla.compiler.graph.ops.products import (
     bias_of,
     centered,
     quantized_products,
-    word_of,
 )
 from vdla.compiler.graph.sums import within
 from vdla.compiler.te import Tensor
@@ -73,30 +70,24 @@ class Dense(FloatProducts, AnyDense):
 class QDense(QProducts, AnyDense):
     """An int8 dense layer on data of [N, I], or on images [N, C, H, W] of as many elements.
 
-    ``acc = bias[o] + Σ (data - in_zp) * weight`` in int32;
-    ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
+    ``acc = bias[o] + Σ (data - zeros[0]) * weight`` in int32, requantized.
     """
 
     def accumulated(self, args: Sequence[Array]) -> Array:
-        data = centered(args[0].reshape(len(args[0]), -1), self.in_zp)
+        data = centered(args[0].reshape(len(args[0]), -1), self.zeros[0])
         return within((data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2])
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        acc = self.accumulated(args)
-        return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
+        return self.narrow(self.accumulated(args))
 
     def express(self, recipe: Recipe) -> Tensor:
         data, weight = self.operands(recipe)
-        start, word = bias_of(recipe, self.bias, "int32"), word_of(recipe, self.scale)
+        start, narrow = bias_of(recipe, self.bias, "int32"), self.narrowing(recipe)
         step = te.reduce_axis((0, data.shape[1]), "i")
 
         def dot(b: Expr, c: Expr) -> Expr:
-            factor = data[b, step].astype("int32") - self.in_zp
+            factor = data[b, step].astype("int32") - self.zeros[0]
             return te.sum(factor * weight[c, step].astype("int32"), axis=step, init=start(c))
 
         acc = te.compute(recipe.out_shape, dot, "acc")
-
-        def value(b: Expr, c: Expr) -> Expr:
-            return requantized(acc[b, c], word(c), self.out_zp, self.lo, self.hi)
-
-        return te.compute(recipe.out_shape, value, "out")
+        return te.compute(recipe.out_shape, lambda b, c: narrow(acc[b, c], c), "out")

@@ -13,21 +13,18 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import (
     Array,
     GraphError,
-    IntegerNode,
     Node,
     Recipe,
     Shape,
     TensorType,
 )
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import requantize
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-from vdla.isa.numbers import pack_scale
 
 MOST_WEIGHT = 1 << 23  # of all weights of a pixel: 255 << 23 < 1 << 31
 
@@ -123,44 +120,33 @@ class Interpolate(AnyInterpolate, Quantizable):
         if whole > MOST_WEIGHT:
             raise GraphError(f"expected weights that sum up to {MOST_WEIGHT:,}, found {whole:,}")
         scale = float(np.float32(quant.scale / (np.float64(island.out.scale) * whole)))
-        island.check_scale(scale)
         return QInterpolate(
             **island.names,
             data=data,
             rows=self.rows,
             columns=self.columns,
-            scale=scale,
-            in_zp=quant.zero_point,
-            out_zp=island.out.zero_point,
-            **island.clip,
+            zeros=(quant.zero_point,),
+            requant=island.requant(scale),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class QInterpolate(IntegerNode, AnyInterpolate):
-    """``clip(rq(Σ rows * columns * (data - in_zp), scale) + out_zp, lo, hi)``, sums in int32."""
-
-    CLIPS: ClassVar[bool] = True
-
-    scale: float
-    in_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
+class QInterpolate(Requantized, AnyInterpolate):
+    """``Σ rows * columns * (data - zeros[0])`` in int32, requantized."""
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        total = self.total((args[0].astype(np.int64) - self.in_zp, *args[1:]), np.int64)
-        return requantize(total, pack_scale(self.scale), self.out_zp, self.lo, self.hi)
+        total = self.total((args[0].astype(np.int64) - self.zeros[0], *args[1:]), np.int64)
+        return self.narrow(total)
 
     def express(self, recipe: Recipe) -> Tensor:
-        data, word = recipe.read(self.data), te.const(pack_scale(self.scale), "int32")
-        sums = self.sums(recipe, lambda *i: data[i].astype("int32") - self.in_zp, "int32")
-        limits = self.out_zp, self.lo, self.hi
-        return te.compute(recipe.out_shape, lambda *i: requantized(sums[i], word, *limits), "out")
+        data, (zero,), narrow = recipe.read(self.data), self.zeros, self.narrowing(recipe)
+        sums = self.sums(recipe, lambda *i: data[i].astype("int32") - zero, "int32")
+        return te.compute(recipe.out_shape, lambda *i: narrow(sums[i]), "out")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The sum at the result's scale."""
-        value = args[0].astype(np.float64) - self.in_zp
+        value = args[0].astype(np.float64) - self.zeros[0]
         total = self.total((value, *args[1:]), np.float64)
         size = self.total((np.abs(value), *args[1:]), np.float64)
-        return total * self.scale, size * self.scale, 12
+        (scale,) = self.requant.scale
+        return total * scale, size * scale, 12

@@ -15,7 +15,7 @@ from vdla.compiler.graph.ops.minimum import Choice, QMinimum
 
 @dataclass(frozen=True, kw_only=True)
 class QMaximum(QMinimum):
-    """``clip(max(rq(a - a_zp, scales[0]), rq(b - b_zp, scales[1])) + out_zp, lo, hi)``."""
+    """The greater of ``a - zeros[0]`` and ``b - zeros[1]``, each requantized."""
 
     CHOICE: ClassVar[tuple[Choice, Choice]] = (np.maximum, te.maximum)
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, equal_shape
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -22,38 +23,38 @@ Choice = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class QMinimum(IntegerNode):
-    """``clip(min(rq(a - a_zp, scales[0]), rq(b - b_zp, scales[1])) + out_zp, lo, hi)``.
+class QMinimum(Requantized):
+    """The lesser of ``a - zeros[0]`` and ``b - zeros[1]``, each requantized.
 
-    ``scales`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``; ``a`` and ``b`` have one
-    shape. Rounding keeps the order, so this is the float minimum, rounded.
+    ``requant.scale`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``; ``a`` and ``b`` have
+    one shape. Rounding keeps the order, so this is the float minimum, rounded.
     """
+
+    CLIPS: ClassVar[bool] = False
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
     CHOICE: ClassVar[tuple[Choice, Choice]] = (np.minimum, te.minimum)  # of arrays, of expressions
 
     a: str
     b: str
-    scales: tuple[float, float]
-    a_zp: int
-    b_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return equal_shape(self, shapes)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        limits = (self.out_zp, self.lo, self.hi)
-        a = requantize(args[0].astype(np.int64) - self.a_zp, pack_scale(self.scales[0]), *limits)
-        b = requantize(args[1].astype(np.int64) - self.b_zp, pack_scale(self.scales[1]), *limits)
+        words = map(pack_scale, self.requant.scale)
+        a, b = (
+            requantize(x.astype(np.int64) - zero, word, *self.requant.limits)
+            for x, zero, word in zip(args, self.zeros, words, strict=True)
+        )
         return np.asarray(self.CHOICE[0](a, b))
 
     def express(self, recipe: Recipe) -> Tensor:
-        limits = (self.out_zp, self.lo, self.hi)
-        a = at_scale(recipe.read(self.a), self.scales[0], self.a_zp, limits)
-        b = at_scale(recipe.read(self.b), self.scales[1], self.b_zp, limits)
+        terms = zip((self.a, self.b), self.requant.scale, self.zeros, strict=True)
+        a, b = (
+            at_scale(recipe.read(name), scale, zero, self.requant.limits)
+            for name, scale, zero in terms
+        )
 
         def value(*i: Expr) -> Expr:
             chosen: Expr = self.CHOICE[1](a(*i), b(*i))
@@ -63,8 +64,8 @@ class QMinimum(IntegerNode):
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The chosen one at the result's scale."""
-        a = (args[0].astype(np.float64) - self.a_zp) * self.scales[0]
-        b = (args[1].astype(np.float64) - self.b_zp) * self.scales[1]
+        terms = zip(args, self.zeros, self.requant.scale, strict=True)
+        a, b = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
         chosen = np.asarray(self.CHOICE[0](a, b))
         return chosen, np.abs(chosen), 3
 
@@ -75,11 +76,8 @@ def _quantized(node: Binary, island: Island) -> QMinimum:
         **island.names,
         a=island.spread(a),
         b=island.spread(b),
-        scales=(island.ratio(quant_a), island.ratio(quant_b)),
-        a_zp=quant_a.zero_point,
-        b_zp=quant_b.zero_point,
-        out_zp=island.out.zero_point,
-        **island.clip,
+        zeros=(quant_a.zero_point, quant_b.zero_point),
+        requant=island.requant(island.ratio(quant_a), island.ratio(quant_b)),
     )
 
 

@@ -9,35 +9,26 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island
-from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, broadcast_operands
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True, kw_only=True)
-class QMultiply(IntegerNode):
-    """``clip(rq((a - a_zp) * (b - b_zp), scale) + out_zp, lo, hi)``.
+class QMultiply(Requantized):
+    """``(a - zeros[0]) * (b - zeros[1])``, requantized.
 
-    ``scale`` is ``a_scale * b_scale / y_scale`` in float32. ``b`` has the shape of ``a``, or is a
-    **gate**: one value for each channel of each image, [N, C, 1, 1].
+    ``requant.scale`` is ``a_scale * b_scale / y_scale`` in float32. ``b`` has the shape of ``a``,
+    or is a **gate**: one value for each channel of each image, [N, C, 1, 1].
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
-    CLIPS: ClassVar[bool] = True
 
     a: str
     b: str
-    scale: float
-    a_zp: int
-    b_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         if shapes[1] not in (shapes[0], gate_shape(shapes[0])):
@@ -46,27 +37,25 @@ class QMultiply(IntegerNode):
         return shapes[0]
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        return requantize(
-            self._products(args, np.int64), pack_scale(self.scale), self.out_zp, self.lo, self.hi
-        )
+        return self.narrow(self._products(args, np.int64))
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = broadcast_operands(recipe, self.a, self.b)
-        word = te.const(pack_scale(self.scale), "int32")
+        narrow, (zero_a, zero_b) = self.narrowing(recipe), self.zeros
 
         def value(*i: Expr) -> Expr:
-            product = (a(i).astype("int32") - self.a_zp) * (b(i).astype("int32") - self.b_zp)
-            return requantized(product, word, self.out_zp, self.lo, self.hi)
+            return narrow((a(i).astype("int32") - zero_a) * (b(i).astype("int32") - zero_b))
 
         return te.compute(recipe.out_shape, value, "multiplied")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The product at the result's scale."""
-        value = self._products(args, np.float64) * self.scale
+        value = self._products(args, np.float64) * self.requant.scale[0]
         return value, np.abs(value), 5
 
     def _products(self, args: Sequence[Array], kind: type) -> Array:
-        return np.asarray((args[0].astype(kind) - self.a_zp) * (args[1].astype(kind) - self.b_zp))
+        a, b = args
+        return np.asarray((a.astype(kind) - self.zeros[0]) * (b.astype(kind) - self.zeros[1]))
 
 
 def gate_shape(shape: Shape) -> Shape:
@@ -79,16 +68,12 @@ def _quantized(node: Binary, island: Island) -> QMultiply:
     names = sorted((node.a, node.b), key=lambda name: island.editor.tensors[name].shape != shape)
     (a, quant_a), (b, quant_b) = (island.source(name) for name in names)
     scale = np.float32(quant_a.scale) * np.float32(quant_b.scale) / np.float32(island.out.scale)
-    island.check_scale(float(scale))
     return QMultiply(
         **island.names,
         a=island.spread(a),
         b=island.spread(b, gate_shape(shape)),
-        scale=float(scale),
-        a_zp=quant_a.zero_point,
-        b_zp=quant_b.zero_point,
-        out_zp=island.out.zero_point,
-        **island.clip,
+        zeros=(quant_a.zero_point, quant_b.zero_point),
+        requant=island.requant(float(scale)),
     )
 
 

@@ -10,9 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, GraphError, IntegerNode, Recipe, Shape, TensorType
-from vdla.compiler.graph.numbers import requantize
+from vdla.compiler.graph.ir import Array, GraphError, Recipe, Shape, TensorType
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ops import rq, rsqrt
@@ -105,26 +104,25 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QNormalize(IntegerNode):
+class QNormalize(Requantized):
     """Difference of each pixel's channels from their mean, in deviations; then a factor and an
     offset.
 
     Of an image [N, C, 1, W] the result is [N, W, 1, C]: channels and pixels change places. With
     ``x`` the data and sums over the channels of a pixel (RMS normalization is not ``centered``):
 
-        total = Σ x                      mean = rq(total, 127 / C), or 127 * in_zp
+        total = Σ x                      mean = rq(total, 127 / C), or 127 * zero
         square = (Σ x²) 2**places - rq(rq(|total|, |total| / 2**excess), 2**(excess + places) / C),
-                 or (Σ x² - 2 in_zp total + C in_zp²) 2**places
+                 or (Σ x² - 2 zero total + C zero²) 2**places
         above = rq((mean - 127 x) * factor[c], word(1 / √(square + epsilon)) * 2**shift)
-        output = clip(rq(above + offset[c], scale) + out_zp, lo, hi)
+        output = above + offset[c], requantized
 
-    ``epsilon`` is for the square of one channel, in steps of the data. ``Terms`` makes ``factor``
-    and ``offset``, int32 [C], ``shift`` and ``scale``.
+    ``zero`` is the data's zero point. ``epsilon`` is for the square of one channel, in steps of the
+    data. ``Terms`` makes ``factor`` and ``offset``, int32 [C], ``shift`` and the scale.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "factor", "offset")
     PARAMETERS: ClassVar[tuple[str, ...]] = ("factor", "offset")
-    CLIPS: ClassVar[bool] = True
 
     data: str
     factor: str
@@ -132,11 +130,6 @@ class QNormalize(IntegerNode):
     centered: bool
     epsilon: float
     shift: int
-    scale: float
-    in_zp: int
-    out_zp: int
-    lo: int = -128
-    hi: int = 127
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         shape, factor, offset = shapes
@@ -155,30 +148,30 @@ class QNormalize(IntegerNode):
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         data, channels = args[0][:, :, 0].astype(np.int64), args[0].shape[1]
-        m = Moments(channels)
+        m, (zero,) = Moments(channels), self.zeros
         total, squares = data.sum(axis=1), (data**2).sum(axis=1)
         if self.centered:
             mean, size = rq(total, m.mean), np.abs(total)
             part = rq(rq(size, size | m.excess << MANTISSA_BITS), m.square)
             square = (squares << m.places) - part
         else:
-            mean = np.full_like(total, FINE * self.in_zp)
-            square = (squares - 2 * self.in_zp * total + channels * self.in_zp**2) << m.places
+            mean = np.full_like(total, FINE * zero)
+            square = (squares - 2 * zero * total + channels * zero**2) << m.places
         root = rsqrt(square + m.epsilon(self.epsilon)) + self.gain
         factor, offset = (each.astype(np.int64)[:, np.newaxis] for each in args[1:])
         below = mean[:, np.newaxis] - FINE * data
         above = rq(below * factor, root[:, np.newaxis]).astype(np.int64)
-        scale = pack_scale(self.scale)
-        result = requantize(above + offset, scale, self.out_zp, self.lo, self.hi)
+        result = self.narrow(above + offset)
         return np.ascontiguousarray(result.swapaxes(1, 2)[:, :, np.newaxis])
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """In floats; the mean is as exact as 2**-8 steps of the data."""
-        data = args[0][:, :, 0].astype(np.float64) - self.in_zp
+        data = args[0][:, :, 0].astype(np.float64) - self.zeros[0]
         channels = data.shape[1]
         data = data - data.mean(axis=1, keepdims=True) if self.centered else data
+        (scale,) = self.requant.scale
         root = np.sqrt((data**2).mean(axis=1, keepdims=True) + self.epsilon)
-        factor, offset = (each.astype(np.float64)[:, np.newaxis] * self.scale for each in args[1:])
+        factor, offset = (each.astype(np.float64)[:, np.newaxis] * scale for each in args[1:])
         factor = factor * 2.0**self.shift / -Moments(channels).unit
         value = data / root * factor + offset
         error = np.abs(factor) * (np.abs(data) + 2.0**-8) / root + np.abs(offset)
@@ -189,10 +182,10 @@ class QNormalize(IntegerNode):
         n, channels, _, pixels = recipe.shape(self.data)
         data, m, rows = recipe.image(self.data), Moments(channels), (n, pixels)
         factor, offset = recipe.read(self.factor), recipe.read(self.offset)
-        zero = te.const(0)
+        first, (zero,) = te.const(0), self.zeros
 
         def x(n: Expr, c: Expr, w: Expr) -> Expr:
-            return data(n, c, zero, w).astype("int32")
+            return data(n, c, first, w).astype("int32")
 
         c, d = te.reduce_axis((0, channels), "c"), te.reduce_axis((0, channels), "d")
         total = te.compute(rows, lambda n, w: te.sum(x(n, c, w), axis=c), "total")
@@ -201,7 +194,7 @@ class QNormalize(IntegerNode):
         def mean(n: Expr, w: Expr) -> Expr:
             if self.centered:
                 return te.rq(total[n, w], te.const(m.mean))
-            return te.const(FINE * self.in_zp)
+            return te.const(FINE * zero)
 
         def root(n: Expr, w: Expr) -> Expr:
             square: Expr = squares[n, w]
@@ -210,15 +203,15 @@ class QNormalize(IntegerNode):
                 part = te.rq(size, size + (m.excess << MANTISSA_BITS))
                 square = (square << m.places) - te.rq(part, te.const(m.square))
             else:
-                constant = channels * self.in_zp**2
-                square = (square - total[n, w] * (2 * self.in_zp) + constant) << m.places
+                constant = channels * zero**2
+                square = (square - total[n, w] * (2 * zero) + constant) << m.places
             return te.rsqrt(square + m.epsilon(self.epsilon)) + self.gain
 
         means, roots = te.compute(rows, mean, "means"), te.compute(rows, root, "roots")
-        word = te.const(pack_scale(self.scale), "int32")
+        narrow = self.narrowing(recipe)
 
         def value(n: Expr, w: Expr, y: Expr, c: Expr) -> Expr:
             above = te.rq((means[n, w] - x(n, c, w) * FINE) * factor[c], roots[n, w])
-            return requantized(above + offset[c], word, self.out_zp, self.lo, self.hi)
+            return narrow(above + offset[c])
 
         return recipe.compute(value, "normalized")

@@ -10,9 +10,9 @@ from typing import ClassVar, TypedDict
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape
+from vdla.compiler.graph.ir import Array, Node, Recipe, Requant, Shape
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import pack_scales
+from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.tir.ir import Expr
 
 
@@ -30,16 +30,13 @@ class Products(Node, operator=False):
         return 2 * prod(result) * prod(shapes[1][1:])
 
     def check_channels(self, shapes: Sequence[Shape], channels: int) -> None:
-        """The bias and the scales have one entry per output channel.
+        """The bias has one entry per output channel.
 
         Raises:
-            GraphError: one of them hasn't.
+            GraphError: it hasn't.
         """
         if len(shapes) > 2 and shapes[2] != (channels,):
             raise self.error(f"a bias of shape [{channels}]", list(shapes[2]))
-        scale = getattr(self, "scale", None)
-        if scale is not None and len(scale) != channels:
-            raise self.error(f"{channels} scales", len(scale))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,24 +56,17 @@ class FloatProducts(Products, Quantizable, operator=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QProducts(IntegerNode, Products, operator=False):
-    """``acc = bias[o] + Σ (data - in_zp) * weight`` in int32, then
-    ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
-
-    ``scale`` holds float32 values, one per output channel:
-    ``float32(x_scale * w_scale[o] / y_scale)``. ``MOVES`` says that all weights are 0 or 1 and
-    nothing is multiplied for its own sake.
-    """
-
-    CLIPS: ClassVar[bool] = True
-    MOVES: ClassVar[bool] = False
+class QProducts(Requantized, Products, operator=False):
+    """``acc = bias[o] + Σ (data - zeros[0]) * weight`` in int32, then requantized by channel:
+    ``requant.scale[o] = float32(x_scale * w_scale[o] / y_scale)``."""
 
     bias: str
-    in_zp: int
-    out_zp: int
-    scale: tuple[float, ...]
-    lo: int = -128
-    hi: int = 127
+
+    def check_channels(self, shapes: Sequence[Shape], channels: int) -> None:
+        """The bias and the scales have one entry per output channel."""
+        super().check_channels(shapes, channels)
+        if len(self.requant.scale) != channels:
+            raise self.error(f"{channels} scales", len(self.requant.scale))
 
     def accumulated(self, args: Sequence[Array]) -> Array:
         """``acc`` of the operands, exact, in int64; the channels are its second dimension."""
@@ -86,7 +76,7 @@ class QProducts(IntegerNode, Products, operator=False):
         """The sum at the result's scale: exact in int32, then made a float and multiplied by a
         scale that is a product and a quotient of floats."""
         acc = self.accumulated(args)
-        value = acc * np.reshape(self.scale, (-1, *[1] * (acc.ndim - 2)))
+        value = acc * np.reshape(self.requant.scale, (-1, *[1] * (acc.ndim - 2)))
         return value, np.abs(value), 4
 
 
@@ -98,11 +88,8 @@ class ProductFields(TypedDict):
     data: str
     weight: str
     bias: str
-    in_zp: int
-    out_zp: int
-    scale: tuple[float, ...]
-    lo: int
-    hi: int
+    zeros: tuple[int, ...]
+    requant: Requant
 
 
 def quantized_products(
@@ -113,17 +100,14 @@ def quantized_products(
     weight, weight_scale = island.weight(weight)
     product = np.float32(quant.scale) * weight_scale
     scale = tuple(float(s) for s in product / np.float32(island.out.scale))
-    for s in scale:
-        island.check_scale(s)
+    requant = island.requant(*scale)
     return {
         **island.names,
         "data": data,
         "weight": weight,
         "bias": island.bias(bias, product, weight, quant.zero_point),
-        "in_zp": quant.zero_point,
-        "out_zp": island.out.zero_point,
-        "scale": scale,
-        **island.clip,
+        "zeros": (quant.zero_point,),
+        "requant": requant,
     }
 
 
@@ -140,13 +124,3 @@ def bias_of(recipe: Recipe, bias: str | None, wide: str) -> Callable[[Expr], Exp
         return lambda c: zero
     tensor = recipe.read(bias)
     return lambda c: tensor[c]
-
-
-def word_of(recipe: Recipe, scale: Sequence[float]) -> Callable[[Expr], Expr]:
-    """The packed scale of a channel: a constant if all are equal."""
-    words = pack_scales(scale)
-    if (words == words[0]).all():
-        word = te.const(int(words[0]), "int32")
-        return lambda c: word
-    table = recipe.constant("scale", words)
-    return lambda c: table[c]

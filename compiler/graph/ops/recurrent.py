@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Requant, Shape, TensorType
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.fixed_point import (
     HIGH,
@@ -141,23 +141,19 @@ class Cellwise(Node, operator=False):
     """An operator on elements of vectors [N, H], and on the gates that belong to them.
 
     ``GATES`` has for each operand how many gates it has of a vector, 1 for vectors themselves.
-    ``QUANTIZES`` says that the result is int8, ``clip(rq(value, scale) + out_zp)``.
+    Where ``requant`` is given, the result is int8.
     """
 
     READS: ClassVar[frozenset[str]] = frozenset({"int32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int32"})
     GATES: ClassVar[dict[str, int]]
-    QUANTIZES: ClassVar[bool] = False
+
+    requant: Requant | None = None
 
     @property
     def counts(self) -> tuple[int, ...]:
         """Number of gates that each operand has of a vector, in the order of ``inputs``."""
         return tuple(n for key, n in self.GATES.items() if getattr(self, key) is not None)
-
-    @property
-    def limits(self) -> tuple[float, int]:
-        """The scale and the zero point with which a result is quantized."""
-        return getattr(self, "scale", 1.0), getattr(self, "out_zp", 0)
 
     @classmethod
     @abstractmethod
@@ -179,16 +175,13 @@ class Cellwise(Node, operator=False):
             for x, count in zip(args, self.counts, strict=True)
         ]
         value = self.function(Arrays(), gates)
-        if not self.QUANTIZES:
+        if self.requant is None:
             return value.astype(np.int32)
-        scale, zero = self.limits
-        return requantize(value, pack_scale(scale), zero, -128, 127)
+        return requantize(value, pack_scale(*self.requant.scale), *self.requant.limits)
 
     def express(self, recipe: Recipe) -> Tensor:
         tensors = [recipe.read(name) for name in self.inputs]
-        of = Expressions(recipe.constant)
-        scale, zero = self.limits
-        word = te.const(pack_scale(scale), "int32")
+        of, requant = Expressions(recipe.constant), self.requant
 
         def value(n: Expr, h: Expr) -> Expr:
             gates = [
@@ -196,7 +189,10 @@ class Cellwise(Node, operator=False):
                 for tensor, count in zip(tensors, self.counts, strict=True)
             ]
             result = self.function(of, gates)
-            return requantized(result, word, zero, -128, 127) if self.QUANTIZES else result
+            if requant is None:
+                return result
+            word = te.const(pack_scale(*requant.scale), "int32")
+            return requantized(result, word, *requant.limits)
 
         return te.compute(recipe.out_shape, value, "cells")
 
@@ -223,17 +219,16 @@ class QLstmCell(Cellwise):
 
 @dataclass(frozen=True, kw_only=True)
 class QLstmState(Cellwise):
-    """``σ(output) * tanh(cell)`` as int8; ``scale`` is what a part of ``ONE**2`` is of a step."""
+    """``σ(output) * tanh(cell)`` as int8; ``requant.scale`` is what a part of ``ONE**2`` is of a
+    step."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("gates", "cell")
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})
     GATES: ClassVar[dict[str, int]] = {"gates": 4, "cell": 1}
-    QUANTIZES: ClassVar[bool] = True
 
     gates: str
     cell: str
-    scale: float
-    out_zp: int
+    requant: Requant = field()
 
     @classmethod
     def function(cls, of: Arithmetic[V], gates: Sequence[Sequence[V]]) -> V:
@@ -248,12 +243,10 @@ class QGruReset(Cellwise):
     OPERANDS: ClassVar[tuple[str, ...]] = ("gates", "state")
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})
     GATES: ClassVar[dict[str, int]] = {"gates": 2, "state": 1}
-    QUANTIZES: ClassVar[bool] = True
 
     gates: str
     state: str
-    scale: float
-    out_zp: int
+    requant: Requant = field()
 
     @classmethod
     def function(cls, of: Arithmetic[V], gates: Sequence[Sequence[V]]) -> V:
@@ -291,15 +284,13 @@ class QGruState(Cellwise):
 
 @dataclass(frozen=True, kw_only=True)
 class QNarrow(Cellwise):
-    """A cell or a state as int8: ``clip(rq(data, scale) + out_zp)``."""
+    """A cell or a state as int8."""
 
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})
     GATES: ClassVar[dict[str, int]] = {"data": 1}
-    QUANTIZES: ClassVar[bool] = True
 
     data: str
-    scale: float
-    out_zp: int
+    requant: Requant = field()
 
     @classmethod
     def function(cls, of: Arithmetic[V], gates: Sequence[Sequence[V]]) -> V:

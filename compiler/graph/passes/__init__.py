@@ -27,7 +27,6 @@ Dump = Callable[[str, Graph], None]
 Rewrite = Callable[[Graph], Graph]
 
 MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change places with rounding
-RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("as_images", images.as_images),
@@ -37,11 +36,11 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("move_qdq", move_qdq.move_qdq),
     Pass("move_interleave", interleave.move_interleave, adds=frozenset((ops.QInterleave,))),
     Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
-    Pass("fuse_qdq", fuse_qdq.fuse_qdq, adds=INTEGER - RESIDUAL),
+    Pass("fuse_qdq", fuse_qdq.fuse_qdq, adds=INTEGER),
     Pass("fold_moves", move.fold_moves),
     Pass("remove_dead", remove_dead),
     Pass("fuse_clip", fuse_integer.fuse_clip),
-    Pass("fuse_residual", fuse_integer.fuse_residual, adds=RESIDUAL),
+    Pass("fuse_residual", fuse_integer.fuse_residual, adds=frozenset((ops.AddStep,))),
     Pass("fold_flatten", fold.fold_flatten),
     Pass("fold_constants", fold.fold_constants),
     Pass("remove_dead_again", remove_dead),

@@ -5,8 +5,6 @@ Both keep the arithmetic bit for bit; they save a pass over the data.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
@@ -15,8 +13,8 @@ from vdla.compiler.graph.ir import Graph, Node
 def fuse_clip(graph: Graph) -> Graph:
     """Lets an operator clip its own result.
 
-    before: v = QConv2d(x, lo=-128, hi=127); y = QClip(v, scale=1, lo=3)
-    after:  y = QConv2d(x, lo=3, hi=127)
+    before: v = QConv2d(x), low=-128, high=127; y = QClip(v), scale=1, low=3
+    after:  y = QConv2d(x), low=3, high=127
 
     Only a QClip that keeps scale and zero point, and a result with no other use.
     """
@@ -25,18 +23,20 @@ def fuse_clip(graph: Graph) -> Graph:
 
 def _clipped(node: ops.QClip, editor: Editor) -> Made:
     """The operator that makes a clip's data, with its limits."""
-    maker = editor.own_maker(node.data, Node)
-    if maker is None or not maker.CLIPS or node.scale != 1.0 or node.in_zp != node.out_zp:
+    maker, requant = editor.own_maker(node.data, Node), node.requant
+    if maker is None or (requant.scale, node.zeros) != ((1.0,), (requant.zero,)):
         return None
-    limits = {k: min(max(getattr(maker, k), node.lo), node.hi) for k in ("lo", "hi")}
+    clipped = maker.clipped(requant.low, requant.high)
+    if clipped is None:
+        return None
     editor.erase(maker)
-    return replace(maker, output=node.output, **limits)
+    return clipped.writing(node.output)
 
 
 def fuse_residual(graph: Graph) -> Graph:
-    """Joins an addition to what makes one of its operands, where ``Node.with_addition`` says how.
+    """Joins an addition to what makes one of its operands, where ``Node.with_step`` says how.
 
-    before: v = QConv2d(x); y = QAdd(v, r)           after: y = QConv2dAdd(x, residual=r)
+    before: v = QConv2d(x); y = QAdd(v, r)           after: y = QConv2d(x, + r)
     The operand must have no other use; of two, the later one is taken, so that the other one is
     there. The arithmetic is that of the two nodes, bit for bit.
     """
@@ -47,7 +47,7 @@ def _added(node: ops.QAdd, editor: Editor) -> Made:
     """The operator that makes the later operand and adds the other one."""
     makers = (editor.own_maker(name, Node) for name in (node.a, node.b))
     for maker in sorted(filter(None, makers), key=editor.position, reverse=True):
-        joined = maker.with_addition(node)
+        joined = maker.with_step(node)
         if joined is not None:
             editor.erase(maker)
             return joined

@@ -8,13 +8,12 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Shape
-from vdla.compiler.graph.island import Bounds, Names, Quantizable
-from vdla.compiler.graph.numbers import quantize
+from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Requant, Shape
+from vdla.compiler.graph.island import Names, Quantizable
+from vdla.compiler.graph.numbers import pack_scales, quantize
 from vdla.compiler.graph.ops.take import repetition
 from vdla.compiler.graph.passes.move_qdq import int8_source, quant_of
 from vdla.compiler.graph.sums import Sums
-from vdla.isa.numbers import pack_scale
 
 NOT_QUANTIZED = "its result is not quantized to int8 with one scale"
 
@@ -23,7 +22,7 @@ def fuse_qdq(graph: Graph) -> Graph:
     """Turns Dequantize → op → (Relu | Clip)* → Quantize into one integer node.
 
     before: x → Dequantize, w → Dequantize, b → Dequantize → Conv2d → Relu → Quantize → y
-    after:  QConv2d(x, w, b, scale=x_scale*w_scale/y_scale, lo=zp) → y
+    after:  QConv2d(x, w, b), scale=x_scale*w_scale/y_scale, low=zp → y
     Clipping before rounding equals clipping after it to the rounded bounds. What doesn't fit (a
     weight that isn't constant int8, a scale out of range, a float result) stays float.
     """
@@ -94,20 +93,20 @@ class _Island:
         limits = quantize(
             np.array([low, high]), np.array(self.out.scale), np.array(self.out.zero_point), "int8"
         )
-        self.clip: Bounds = {"lo": int(limits[0]), "hi": int(limits[1])}
+        self.bounds = int(limits[0]), int(limits[1])
 
-    def check_scale(self, scale: float) -> None:
-        """Raises GraphError unless the accelerator can represent a scale."""
+    def requant(self, *scale: float) -> Requant:
+        """The requantization to the result, with its zero point and bounds."""
         try:
-            pack_scale(scale)
+            pack_scales(scale)
         except ValueError as error:
             raise GraphError(str(error)) from None
+        return Requant(scale, self.out.zero_point, *self.bounds)
 
     def ratio(self, quant: Quant) -> float:
         """An operand's scale in units of the result's, in float32."""
         scale = float(np.float32(quant.scale) / np.float32(self.out.scale))
-        self.check_scale(scale)
-        return scale
+        return self.requant(scale).scale[0]
 
     def spread(self, name: str, shape: Shape | None = None) -> str:
         """An integer operand at the full shape of the result, or at ``shape`` if it fits that.
@@ -195,15 +194,17 @@ class _Island:
         node, own = self.editor.maker(name, ops.Dequantize), f"{self.core.name}.bias"
         sums = Sums.of(self.editor.constants[weight], zero_point)
         steps = scale.astype(np.float64) / self.out.scale
-        limits = (self.clip["lo"] - self.out.zero_point, self.clip["hi"] - self.out.zero_point)
+        low, high = (bound - self.out.zero_point for bound in self.bounds)
         if name is None:
-            return self.editor.constant(own, sums.fitting_bias(np.zeros(len(steps)), steps, limits))
+            return self.editor.constant(
+                own, sums.fitting_bias(np.zeros(len(steps)), steps, (low, high))
+            )
         if node is not None and node.data in self.editor.constants:
             stored = np.array(node.scale, np.float64)
             array = self.editor.constants[node.data]
             ready = array.dtype == np.int32 and not any(node.zero_point)
             if ready and np.allclose(stored, scale, rtol=1e-5, atol=0):
-                values = sums.fitting_bias(array.astype(np.float64), steps, limits)
+                values = sums.fitting_bias(array.astype(np.float64), steps, (low, high))
                 same = np.array_equal(values, array)
                 return node.data if same else self.editor.constant(own, values)
             real = (array.astype(np.float64) - np.array(node.zero_point)) * stored
@@ -212,7 +213,7 @@ class _Island:
         else:
             raise GraphError("bias known only at run time")
         values = np.broadcast_to(np.rint(real / scale), steps.shape)
-        return self.editor.constant(own, sums.fitting_bias(values, steps, limits))
+        return self.editor.constant(own, sums.fitting_bias(values, steps, (low, high)))
 
 
 def broadcasts(actual: Shape, shape: Shape) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Graph, Node, Requant, Shape, TensorType
 from vdla.compiler.graph.ops.take import OUTSIDE
 
 MOST = 1 << 22  # elements of an image that is followed: the numbers of each take memory
@@ -123,9 +123,8 @@ class _Moves:
             output=self.node.output,
             parts=parts,
             axis=1,
-            scales=(1.0,) * count,
-            zps=(0,) * count,
-            out_zp=0,
+            zeros=(0,) * count,
+            requant=Requant((1.0,) * count, 0),
         )
         return (*nodes, joined) if parts else ()
 

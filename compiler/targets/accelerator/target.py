@@ -153,7 +153,7 @@ class Accelerator(Target):
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),
             Pass("view_slices", sliced, adds=frozenset((ops.QTakeView,))),
-            Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
+            Pass("select_channels", selected, adds=frozenset((ops.AddStep,))),
             Pass("rescale_tables", rescale_tables),
             Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),
             Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
@@ -179,8 +179,7 @@ class Accelerator(Target):
 
             result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
         if looks_up(self.config):
-            kinds = frozenset((ops.QConv2dTable, ops.QConv2dAddTable))
-            result.append(Pass("fuse_tables", fuse_tables, adds=kinds))
+            result.append(Pass("fuse_tables", fuse_tables, adds=frozenset((ops.TableStep,))))
         return result
 
     @property

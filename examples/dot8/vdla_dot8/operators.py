@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla import te
-from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ops.dense import QDense
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
-from vdla.compiler.graph.ops.products import word_of
 from vdla.compiler.targets.template import ScheduledTemplate
 from vdla_dot8.instructions import LANES, dot8
 
@@ -58,11 +56,11 @@ class Dense(Products):
         weight, bias = recipe.value(node.weight), recipe.value(node.bias)
         rows = recipe.read(node.data, recipe.shape(node.data)[:2])
         sums = dot_products(recipe, rows, weight)
-        start = recipe.constant("start", bias - node.in_zp * weight.sum(1, dtype=np.int32))
-        word = word_of(recipe, node.scale)
+        start = recipe.constant("start", bias - node.zeros[0] * weight.sum(1, dtype=np.int32))
+        narrow = node.narrowing(recipe)
 
         def value(n, o):
-            return requantized(sums[n, o] + start[o], word(o), node.out_zp, node.lo, node.hi)
+            return narrow(sums[n, o] + start[o], o)
 
         return cls(sums, te.compute(recipe.out_shape, value, "out"))
 

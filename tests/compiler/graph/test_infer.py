@@ -10,7 +10,7 @@ import pytest
 
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
 
 F32, I8 = "float32", "int8"
 
@@ -128,11 +128,8 @@ def test_a_constant_must_have_its_declared_type():
 
 
 def conv(**changes):
-    values = {
-        "name": "c", "data": "x", "weight": "w", "bias": "b", "output": "y", "in_zp": 0,
-        "out_zp": 0, "scale": (0.5,) * 6,
-    }  # fmt: skip
-    return ops.QConv2d(**{**values, **changes})
+    names = {"name": "c", "data": "x", "weight": "w", "bias": "b", "output": "y"}
+    return ops.QConv2d(**{**names, "zeros": (0,), "requant": Requant((0.5,) * 6, 0), **changes})
 
 
 def test_convolution_shape():
@@ -145,7 +142,8 @@ def test_convolution_shape():
     [
         (conv(), [(1, 5, 8, 8), (6, 4, 3, 3), (6,)], "expected 4 input channels, found 5"),
         (conv(), [(1, 4, 8, 8), (6, 4, 3, 3), (5,)], "expected a bias of shape [6], found [5]"),
-        (conv(scale=(1.0,)), [(1, 4, 8, 8), (6, 4, 3, 3), (6,)], "expected 6 scales, found 1"),
+        (conv(requant=Requant((1.0,), 0)), [(1, 4, 8, 8), (6, 4, 3, 3), (6,)],
+         "expected 6 scales, found 1"),
         (conv(), [(1, 4, 8, 8), (6, 4, 3), (6,)], "expected a weight of shape [O, I, KH, KW], "
          "found [6, 4, 3]"),
     ],
@@ -157,17 +155,21 @@ def test_convolution_errors(node, shapes, message):
 
 
 def test_residual_must_have_the_result_shape():
-    node = ops.QConv2dAdd(
-        name="c", data="x", weight="w", bias="b", residual="r", output="y", in_zp=0, out_zp=0,
-        scale=(0.5,) * 6, add_scales=(1.0, 1.0), res_zp=0, add_zp=0,
-    )  # fmt: skip
-    with pytest.raises(GraphError, match=r"expected a residual of shape \[1, 6, 6, 6\], found"):
+    addition = ops.AddStep(addend="r", zeros=(0, 0), requant=Requant((1.0, 1.0), 0))
+    node = conv(epilogue=(addition,))
+    with pytest.raises(GraphError, match=r"expected an addend of shape \[1, 6, 6, 6\], found"):
         node.result_shape([(1, 4, 8, 8), (6, 4, 3, 3), (6,), (1, 6, 5, 6)])
 
 
 def test_dense_takes_a_pooled_image():
     node = ops.QDense(
-        name="d", data="x", weight="w", bias="b", output="y", in_zp=0, out_zp=0, scale=(1.0,) * 3
+        name="d",
+        data="x",
+        weight="w",
+        bias="b",
+        output="y",
+        zeros=(0,),
+        requant=Requant((1.0,) * 3, 0),
     )
     assert node.result_shape([(2, 8, 1, 1), (3, 8), (3,)]) == (2, 3)
     with pytest.raises(GraphError, match=r"expected data of shape \[N, 8\], found \[2, 8, 2, 1\]"):

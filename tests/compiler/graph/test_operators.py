@@ -8,7 +8,7 @@ import pytest
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.blocks import pack
 from vdla.compiler.graph.ops.image_matmul import QMatMul
@@ -217,7 +217,7 @@ def test_products(dtype):
 def test_products_of_images(zeros):
     a, b = numbers("int8", (2, 5, 1, 7), -128, 128), numbers("int8", (2, 5, 1, 3), -128, 128)
     scale = float(F(0.002))
-    node = QMatMul(**NAMES, a="a", b="b", scale=scale, a_zp=zeros[0], b_zp=zeros[1], out_zp=-4)
+    node = QMatMul(**NAMES, a="a", b="b", zeros=(zeros[0], zeros[1]), requant=Requant((scale,), -4))
     found = check(node, a, b)
     wide = np.einsum("ncym,ncyo->noym", a - F(zeros[0]), b - F(zeros[1]))
     exact = wide.astype(np.float64) * scale  # in float32, 250 steps of 0.002 would be a tie
@@ -228,7 +228,7 @@ def test_products_of_images(zeros):
     "shapes", [((2, 5, 1, 7), (2, 4, 1, 3)), ((2, 5, 2, 7), (2, 5, 2, 3)), ((2, 5), (2, 5))]
 )
 def test_images_that_have_no_product(shapes):
-    node = QMatMul(**NAMES, a="a", b="b", scale=1.0, a_zp=0, b_zp=0, out_zp=0)
+    node = QMatMul(**NAMES, a="a", b="b", zeros=(0, 0), requant=Requant((1.0,), 0))
     expected = r"n \(QMatMul\): expected two images \[N, C, 1, W\] of the same channels, found"
     with pytest.raises(GraphError, match=expected):
         node.result_shape(shapes)
@@ -238,7 +238,7 @@ def test_images_that_have_no_product(shapes):
 @pytest.mark.parametrize("pixels", [1, 7, 197])
 def test_softmax_of_integers(pixels, scale):
     """At most one step from floats, in one of a thousand; where shares are large, of a hundred."""
-    node = QSoftmax(**NAMES, data="x", scale=scale, out_scale=1 / 256, out_zp=-128)
+    node = QSoftmax(**NAMES, data="x", step=scale, zeros=(0,), requant=Requant((1 / 256,), -128))
     x = numbers("int8", (2, 50, 1, pixels), -128, 128)
     result = check(node, x).astype(int)
     powers = np.exp((x - x.max(axis=-1, keepdims=True).astype(F)) * F(scale))
@@ -256,7 +256,7 @@ def test_normalization_in_integers(channels, spread, mean, centered):
     x = np.clip(rng.normal(mean, spread, (2, channels, 1, 50)), -128, 127).astype(np.int8)
     gamma, beta = rng.normal(1, 0.4, channels), rng.normal(0, 0.5, channels)
     terms = Terms.of(gamma / step, beta / step)
-    numbers = {"shift": terms.shift, "scale": terms.scale, "in_zp": zero, "out_zp": -4}
+    numbers = {"shift": terms.shift, "zeros": (zero,), "requant": Requant((terms.scale,), -4)}
     node = QNormalize(
         **NAMES, data="x", factor="f", offset="o", centered=centered, epsilon=epsilon, **numbers
     )
@@ -273,7 +273,9 @@ def test_normalization_in_integers(channels, spread, mean, centered):
 def test_equal_channels_have_nothing_above_their_mean():
     terms = Terms.of(np.full(16, 30.0), np.arange(16.0))
     names = {"data": "x", "factor": "f", "offset": "o", "centered": True, "epsilon": 0.0}
-    node = QNormalize(**NAMES, **names, shift=terms.shift, scale=terms.scale, in_zp=0, out_zp=0)
+    node = QNormalize(
+        **NAMES, **names, shift=terms.shift, zeros=(0,), requant=Requant((terms.scale,), 0)
+    )
     result = check(node, np.full((1, 16, 1, 3), -77, np.int8), terms.factor, terms.offset)
     np.testing.assert_array_equal(result, np.tile(np.arange(16), (1, 3, 1, 1)))
 
@@ -282,8 +284,8 @@ def test_normalizations_that_have_no_integers():
     with pytest.raises(GraphError, match="expected finite factors and offsets of a normalization"):
         Terms.of(np.array([1.0, np.inf]), np.zeros(2))
     node = QNormalize(
-        **NAMES, data="x", factor="f", offset="o", centered=True, epsilon=0.0, shift=0, scale=1.0,
-        in_zp=0, out_zp=0,
+        **NAMES, data="x", factor="f", offset="o", centered=True, epsilon=0.0, shift=0,
+        zeros=(0,), requant=Requant((1.0,), 0),
     )  # fmt: skip
     with pytest.raises(GraphError, match=r"expected a factor and an offset of shape \[4\], found"):
         node.result_shape([(1, 4, 1, 3), (3,), (4,)])

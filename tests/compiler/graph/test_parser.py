@@ -15,7 +15,7 @@ from readback import graph_reads_back
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.ir import Graph, GraphError, Quant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Quant, Requant, TensorType
 from vdla.compiler.graph.parser import operators, parse_graph, read_graph
 from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.graph.reference import evaluate
@@ -44,8 +44,8 @@ def small() -> Graph:
             ops.Quantize(name="q", output="i", data="193", scale=(0.1,), zero_point=(-3,)),
             ops.Pack(name="pack", output="p", data="i", block=16),
         )),
-        ops.QConv2d(name="conv", output="y", data="p", weight="w", bias="b", in_zp=-3, out_zp=5,
-                   scale=scale),
+        ops.QConv2d(name="conv", output="y", data="p", weight="w", bias="b", zeros=(-3,),
+                    requant=Requant(scale, 5)),
     )  # fmt: skip
     tensors = {"x": image, "/clip:0": image, "193": image, "i": int8, "p": packed, "y": wide,
                "w": TensorType((10, 2, 1, 1), "int8"), "b": TensorType((10,), "int32")}  # fmt: skip
@@ -63,12 +63,12 @@ def test_everything_is_in_the_text():
     assert 'model=<2 bytes> kinds=("Resize", "Pad")' in text
     assert "    pack: p = Pack(i) block=16 : int8[1, 2, 3, 3]/16 * 1e-30 @ 0" in text
     assert "scale=<10 values>" in text
-    assert set(beside(small())) == {"w", "b", "ext@model", "conv@scale"}
+    assert set(beside(small())) == {"w", "b", "ext@model", "conv@requant.scale"}
 
 
 def test_every_operator_has_fields_that_can_be_written():
-    written = (int, float, bool, str, bytes)
-    for cls in operators().values():
+    written = (int, float, bool, str, bytes, ir.Requant, ops.Step)
+    for cls in (*operators().values(), *ir.RECORDS.values()):
         for field in fields(cls):
             hint = get_type_hints(cls)[field.name]
             parts = {*getattr(hint, "__args__", (hint,))} - {..., type(None), ir.Node}
@@ -94,6 +94,30 @@ graph g
     assert found.tolist() == [[0, -2, -6, -3]]
 
 
+def test_steps_and_their_requantization():
+    text = """
+graph g
+  input x : int8[1, 4, 2, 2]
+  input r : int8[1, 2, 2, 2]
+  constant w : int8[2, 4, 1, 1]
+  constant b : int32[2]
+  output y
+  c: y = QConv2d(x, w, b) zeros=(3) requant=Requant(scale=(0.5, 0.25), zero=-1) \
+epilogue=(AddStep(addend="r", zeros=(-1, 0), requant=Requant(scale=(1, 1), zero=7, low=-5))) \
+: int8[1, 2, 2, 2]
+""".replace("\\\n", "")
+    values = {"w": np.ones((2, 4, 1, 1), np.int8), "b": np.zeros(2, np.int32)}
+    graph = parse_graph(text, values)
+    addition = ops.AddStep(addend="r", zeros=(-1, 0), requant=ir.Requant((1, 1), 7, low=-5))
+    assert graph.nodes[0].requant == ir.Requant((0.5, 0.25), -1)
+    assert graph.nodes[0].epilogue == (addition,)
+    assert graph.nodes[0].inputs == ("x", "w", "b", "r")
+    assert parse_graph(format_graph(graph), beside(graph)).nodes == graph.nodes
+    later = text.replace('"r"', '"y"')
+    with pytest.raises(ParseError, match="expected operands defined before their use, found y"):
+        parse_graph(later, values)
+
+
 def test_a_dump_is_read_and_compiled(tmp_path):
     config = load_config("tiny")
     module = compile_graph(import_onnx(model_path("digits")), config, Options(dump=tmp_path))
@@ -111,12 +135,12 @@ def test_an_edited_dump_computes_what_it_says(tmp_path):
     compile_graph(import_onnx(model_path("digits")), TINY, Options(dump=tmp_path))
     path = tmp_path / "graph" / "15_fold_constants.txt"
     text = path.read_text()
-    assert text.count(" in_zp=-128 out_zp=10 ") == 1
+    assert text.count(", zero=10, ") == 1
     images, _ = digits_test()
     image = {"image": images[:1]}
     before = evaluate(read_graph(path), image)["logits"]
     edited = tmp_path / "graph" / "edited.txt"
-    edited.write_text(text.replace(" in_zp=-128 out_zp=10 ", " in_zp=-128 out_zp=20 "))
+    edited.write_text(text.replace(", zero=10, ", ", zero=20, "))
     after = evaluate(read_graph(edited), image)["logits"]
     step = 0.11047405749559402
     np.testing.assert_allclose(after - before, np.full_like(after, 10 * step), rtol=1e-5)
@@ -148,6 +172,13 @@ REFUSED = {
     "r: y = Clip(x) low=1 : float32[1, 4]": "column 10: expected the fields of Clip, found none "
                                             "for high",
     'r: y = Clip(x) low="1" : float32[1]': "column 22: expected low: a number, found '1'",
+    "r: y = QClip(x) requant=Requant(zero=3)": "column 27: expected the fields of Requant, "
+                                               "found none for scale",
+    "r: y = QClip(x) requant=Requant(scale=3)": "column 41: expected scale: numbers in brackets, "
+                                                "found 3",
+    "r: y = QClip(x) requant=3 : int8[1, 4]": "column 27: expected requant: Requant(…), found 3",
+    "r: y = QConv2d(x, c, c) epilogue=(Requant(scale=(1), zero=1))": "column 36: expected "
+        "epilogue: AddStep(…) or TableStep(…)s in brackets, found (Requant(",
     "r: y = Softmax(x) axis=0.5 : float32[1]": "column 26: expected axis: a whole number, "
                                                "found 0.5",
     "r: y = Softmax(x) axis=True : float32[1]": "column 26: expected axis: a whole number, "
@@ -231,9 +262,13 @@ def test_what_is_no_graph(tmp_path):
 
 def test_a_constant_called_as_a_field_is():
     graph = small()
-    tensors = {"conv@scale": F32}
-    with pytest.raises(GraphError, match="expected no constant called conv@scale, found one"):
-        beside(graph.copy(tensors=tensors, constants={"conv@scale": np.zeros((1, 4), np.float32)}))
+    tensors = {"conv@requant.scale": F32}
+    with pytest.raises(GraphError, match=r"expected no constant called conv@requant\.scale"):
+        beside(
+            graph.copy(
+                tensors=tensors, constants={"conv@requant.scale": np.zeros((1, 4), np.float32)}
+            )
+        )
 
 
 # --- corruption -----------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ def test_logits_are_like_a_trained_networks(name):
 def test_resnet18_is_resnet18():
     graph = optimize(import_onnx(model_path("resnet18")))
     kinds = [n.op for n in graph.nodes]
-    assert kinds.count("QConv2d") + kinds.count("QConv2dAdd") == 20
-    assert kinds.count("QConv2dAdd") == 8
+    assert kinds.count("QConv2d") + kinds.count("QConv2d+Add") == 20
+    assert kinds.count("QConv2d+Add") == 8
     assert not any(
         isinstance(n, ops.Conv2d | ops.Add | ops.MaxPool | ops.Dense) for n in graph.nodes
     )

@@ -21,7 +21,7 @@ from vdla.commands import inputs
 from vdla.commands import run as run_command
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.isa.config import config_names, load_config
 from vdla.options import Run, RunFiles
@@ -124,7 +124,7 @@ def accelerator_alone(path):
     """A module of int8 in and out, all of whose steps are the accelerator's: no host code."""
     kind = TensorType((1, 16, 8, 8), "int8", block=4)
     node = QMinimum(
-        name="m", output="y", a="a", b="b", scales=(0.5, 0.25), a_zp=0, b_zp=0, out_zp=0
+        name="m", output="y", a="a", b="b", zeros=(0, 0), requant=Requant((0.5, 0.25), 0)
     )
     plain = replace(kind, block=0)
     graph = Graph(("a", "b"), ("y",), (node,), dict.fromkeys("aby", plain))

@@ -48,13 +48,13 @@ class Add(Pairwise[ops.QAdd]):
     @classmethod
     def of(cls, node: ops.QAdd, graph: Graph, config: Config) -> Add:
         """The integers of its scales, without the shift that the requantization does."""
-        a, b, _ = add_terms(*node.scales)
+        a, b, _ = add_terms(*node.requant.scale)
         vectors = vectors_of(node, graph, config)
-        return cls(vectors, a, b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
+        return cls(vectors, a, b, node.zeros[0], node.zeros[1], *node.requant.limits)
 
     def bind(self, node: ops.QAdd, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        _, _, k = add_terms(*node.scales)
+        _, _, k = add_terms(*node.requant.scale)
         constants = {"scale": one_scale(2.0**-k, config)}
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         return Binding(tensors, constants, 0, 3 * elements(graph, node.output))

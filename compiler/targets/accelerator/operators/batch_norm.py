@@ -99,7 +99,7 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
             ceil_div(c, config.channel_block),
             config.channel_block // config.block_out,
         )
-        return cls(n, blocks, prod(image), vectors, node.in_zp, node.out_zp, node.lo, node.hi)
+        return cls(n, blocks, prod(image), vectors, node.zeros[0], *node.requant.limits)
 
     def bind(self, node: ops.QBatchNorm, graph: Graph, config: Config) -> Binding:
         """A vector of each constant for every vector of channels; padded channels have zeros."""

@@ -171,14 +171,15 @@ class Cells(Template[Cellwise, VectorTile]):
         """The template of a node; its scale is a constant."""
         rows, hidden = graph.tensors[node.output].shape
         vectors = vectors_of_row(hidden, config)
-        return cls(type(node).__name__, rows, vectors, node.counts, node.limits[1])
+        zero = node.requant.zero if node.requant else 0
+        return cls(type(node).__name__, rows, vectors, node.counts, zero)
 
     def bind(self, node: Cellwise, graph: Graph, config: Config) -> Binding:
         """The tables that are read, in the order of the points' low 8 bits, and one scale."""
         e = self.expression(config)
         constants = {t.name: by_low_bits(TABLES[t.name][0]) for t in e.tables}
-        if e.scale is not None:
-            constants["scale"] = one_scale(node.limits[0], config)
+        if node.requant is not None:
+            constants["scale"] = one_scale(node.requant.scale[0], config)
         tensors = {t.name: name for t, name in zip(e.operands, node.inputs, strict=True)}
         moved = 4 * sum(elements(graph, name) for name in (*node.inputs, node.output))
         return Binding({**tensors, "out": node.output}, constants, 0, moved)
@@ -196,7 +197,7 @@ class Cells(Template[Cellwise, VectorTile]):
         assert issubclass(kind, Cellwise)
         gates = [[of.loaded(x, g) for g in range(x.shape[1])] for x in operands]
         last, scale = kind.function(of, gates), None
-        if kind.QUANTIZES:
+        if "int8" in kind.WRITES:
             scale = te.placeholder((1, lanes), "int32", "scale")
             out = _narrowed(last, scale, self.zero)
         else:

@@ -72,11 +72,11 @@ class Concat(Moves[QConcat]):
         ]
         rows = prod(sizes[0][: node.axis])
         vectors = tuple(prod(size[node.axis :]) * sub for size in sizes)
-        return cls(rows, vectors, 1, node.zps, node.out_zp, node.lo, node.hi)
+        return cls(rows, vectors, 1, node.zeros, *node.requant.limits)
 
     def bind(self, node: QConcat, graph: Graph, config: Config) -> Binding:
         """A scale for all lanes of each part."""
-        words = np.array([pack_scale(scale) for scale in node.scales], np.int32)
+        words = np.array([pack_scale(scale) for scale in node.requant.scale], np.int32)
         scales = np.repeat(words[:, np.newaxis], config.block_out, axis=1)
         tensors = {f"part{i}": name for i, name in enumerate(node.parts)}
         moved = 2 * elements(graph, node.output)

@@ -83,13 +83,13 @@ class Interpolation(Moves[QInterpolate]):
             config.channel_block // config.block_out,
         )
         pixels = (height,) * (len(taps) * len(sides))
-        finish = node.in_zp, node.out_zp, node.lo, node.hi
+        finish = *node.zeros, *node.requant.limits
         return cls(images, pixels, sub * width, width, taps, sides, *finish)
 
     def bind(self, node: QInterpolate, graph: Graph, config: Config) -> Binding:
         """The weights of each turn's rows and columns, the same in all lanes."""
         rows, columns = graph.constants[node.rows], graph.constants[node.columns]
-        constants = {"scales": one_scale(node.scale, config)}
+        constants = {"scales": one_scale(node.requant.scale[0], config)}
         tensors = {"out": node.output}
         for number in range(len(self.pixels)):
             row, column = divmod(number, len(self.sides))

@@ -125,13 +125,13 @@ class MatMul(Template[QMatMul, MatMulTile]):
         """The template of a product, with its zero points and limits; its scale is a constant."""
         (n, channels, _, pixels), outputs = graph.tensors[node.a].shape, graph.tensors[node.b].shape
         inputs = ceil_div(channels, config.channel_block)
-        numbers = node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi
+        numbers = *node.zeros, *node.requant.limits
         return cls(n, channels, inputs, pixels, outputs[3], *numbers)
 
     def bind(self, node: QMatMul, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes, and ones for the sums."""
         block = config.channel_block
-        constants = {"scale": one_scale(node.scale, config)}
+        constants = {"scale": one_scale(node.requant.scale[0], config)}
         if self.b_zero:
             constants["ones"] = np.ones((1, block, block), np.int8)
         if self.a_zero:

@@ -53,14 +53,15 @@ class Minimum(Pairwise[QMinimum]):
     @classmethod
     def of(cls, node: QMinimum, graph: Graph, config: Config) -> Minimum:
         """The template of a minimum, with its zero points and limits; scales are constants."""
-        vectors, (a, b) = vectors_of(node, graph, config), node.scales
-        return cls(vectors, a == b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
+        vectors, (a, b) = vectors_of(node, graph, config), node.requant.scale
+        return cls(vectors, a == b, node.zeros[0], node.zeros[1], *node.requant.limits)
 
     def bind(self, node: QMinimum, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes: of the result, or of each operand and 1 for the result."""
-        scales = {"scale": node.scales[0]}
+        scale_a, scale_b = node.requant.scale
+        scales = {"scale": scale_a}
         if not self.alike:
-            scales = {"scale_a": node.scales[0], "scale_b": node.scales[1], "scale": 1.0}
+            scales = {"scale_a": scale_a, "scale_b": scale_b, "scale": 1.0}
         constants = {key: one_scale(scale, config) for key, scale in scales.items()}
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         return Binding(tensors, constants, 0, 3 * elements(graph, node.output))

@@ -60,12 +60,12 @@ class Multiply(Moves[QMultiply]):
         n, c, *image = shape
         rows, sub = n * ceil_div(c, config.channel_block), config.channel_block // config.block_out
         gate = graph.tensors[node.b].shape != shape
-        numbers = node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi
+        numbers = *node.zeros, *node.requant.limits
         return cls(rows, (prod(image),), sub, gate, *numbers)
 
     def bind(self, node: QMultiply, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        scales = one_scale(node.scale, config)
+        scales = one_scale(node.requant.scale[0], config)
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         moved = 2 * elements(graph, node.output) + elements(graph, node.b)
         return Binding(tensors, {"scales": scales}, 0, moved)

@@ -108,7 +108,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         else:
             varies = (node.factors(graph.tensors[node.data].shape) > 1).any()
             kind = "mean" if varies else "sum"
-            finish = (node.in_zp, node.out_zp, node.lo, node.hi)
+            finish = (node.zeros[0], *node.requant.limits)
         n, c, h, w = graph.tensors[node.data].shape
         blocks = ceil_div(c, config.channel_block)
         window = node.kernel, node.strides, node.pads, node.dilations
@@ -117,7 +117,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
     def bind(self, node: QPool, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes, and where the divisor varies a factor for each place."""
         shape, lanes = graph.tensors[node.data].shape, config.block_out
-        scale = node.scale(shape) if isinstance(node, ops.QAvgPool) else 1.0
+        scale = node.requant.scale[0] if isinstance(node, ops.QAvgPool) else 1.0
         constants = {"scale": np.full((1, lanes), pack_scale(scale), np.int32)}
         if self.weighted and isinstance(node, ops.QAvgPool):
             factors = node.factors(shape).astype(np.int32)

@@ -35,11 +35,11 @@ class Rescaling(Unary[ops.QClip]):
     def of(cls, node: ops.QClip, graph: Graph, config: Config) -> Rescaling:
         """The template of a change of scale, which is a constant."""
         size = cls.size(node, graph, config)
-        return cls(*size, node.in_zp, node.out_zp, node.lo, node.hi)
+        return cls(*size, node.zeros[0], *node.requant.limits)
 
     def bind(self, node: ops.QClip, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        scales = one_scale(node.scale, config)
+        scales = one_scale(node.requant.scale[0], config)
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, {"scales": scales}, 0, 2 * elements(graph, node.output))
 

@@ -108,7 +108,7 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         n, channels, _, pixels = graph.tensors[node.data].shape
         vectors = config.channel_block // config.block_out
         rows = n * ceil_div(channels, config.channel_block)
-        limits = node.out_zp, node.lo, node.hi
+        limits = node.requant.limits
         return cls(rows, pixels, vectors, node.factor(pixels), node.shift(pixels), *limits)
 
     def bind(self, node: QSoftmax, graph: Graph, config: Config) -> Binding:

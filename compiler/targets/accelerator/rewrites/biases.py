@@ -1,7 +1,7 @@
 """Residuals that are known, and the same at all pixels, become one value for each channel.
 
-before: y = QConv2dAdd(x, residual=r): [1, 512, 1, 128], r = a constant [1, 512, 1, 128]
-after:  y = QConv2dAdd(x, residual=r'): [1, 512, 1, 128], r' = a constant [1, 512, 1, 1]
+before: y = QConv2d(x, + r): [1, 512, 1, 128], r = a constant [1, 512, 1, 128]
+after:  y = QConv2d(x, + r'): [1, 512, 1, 128], r' = a constant [1, 512, 1, 1]
 
 That is what the biases of dense layers are where they have a scale of their own. ACC then keeps
 them beside the other numbers of each channel, and nothing is loaded for a pixel.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import ACCELERATOR, Placements
@@ -20,9 +21,10 @@ def fix_biases(graph: Graph, placements: Placements) -> tuple[Graph, Placements]
     """Stores what accelerated nodes add by channel, where it is known and pixels don't differ."""
 
     def fixed(node: Node, editor: Editor) -> Made:
-        if not node.ADDEND or placements[node.name].device != ACCELERATOR:
+        adds = (step for step in node.epilogue if isinstance(step, ops.AddStep))
+        addend = next((step.addend for step in adds), None)
+        if addend is None or placements[node.name].device != ACCELERATOR:
             return None
-        addend: str = getattr(node, node.ADDEND)
         whole = editor.constants.get(addend)
         if whole is None or whole.size == whole.shape[1]:
             return None

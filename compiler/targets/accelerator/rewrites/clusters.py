@@ -23,7 +23,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, GraphError, Node, Shape
+from vdla.compiler.graph.ir import Array, GraphError, Node, Requant, Shape
+from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
@@ -118,10 +119,8 @@ class Product(Cluster):
             output=output,
             a=of_a,
             b=of_b,
-            scale=float(scale),
-            a_zp=a.zero_point[0],
-            b_zp=b.zero_point[0],
-            out_zp=result.zero_point[0],
+            zeros=(a.zero_point[0], b.zero_point[0]),
+            requant=Requant((float(scale),), result.zero_point[0]),
         )
 
 
@@ -160,9 +159,9 @@ class SoftmaxCluster(Cluster):
             name=name,
             output=output,
             data=images[0],
-            scale=self.sources[0].scale[0],
-            out_scale=self.quantize.scale[0],
-            out_zp=self.quantize.zero_point[0],
+            step=self.sources[0].scale[0],
+            zeros=self.sources[0].zero_point,
+            requant=Requant(self.quantize.scale, self.quantize.zero_point[0]),
         )
 
 
@@ -214,15 +213,15 @@ class Mean(Cluster):
     def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
         """The mean of all pixels."""
         source, result = self.sources[0], self.quantize
+        count = prod(self.shape[axis] for axis in self.axes)
+        scale = pool_scale(source.scale[0], result.scale[0], count)
         return ops.QAvgPool(
             name=name,
             output=output,
             data=images[0],
-            in_scale=float(np.float32(source.scale[0])),
-            out_scale=float(np.float32(result.scale[0])),
-            in_zp=source.zero_point[0],
-            out_zp=result.zero_point[0],
-            kernel=(1, prod(self.shape[axis] for axis in self.axes)),
+            zeros=source.zero_point,
+            requant=Requant((scale,), result.zero_point[0]),
+            kernel=(1, count),
             strides=(1, 1),
             pads=(0, 0, 0, 0),
             dilations=(1, 1),
@@ -286,9 +285,8 @@ class Normalization(Cluster):
             centered=self.centered,
             epsilon=self.epsilon / source.scale[0] ** 2,
             shift=self._terms.shift,
-            scale=self._terms.scale,
-            in_zp=source.zero_point[0],
-            out_zp=self.quantize.zero_point[0],
+            zeros=source.zero_point,
+            requant=Requant((self._terms.scale,), self.quantize.zero_point[0]),
         )
 
 

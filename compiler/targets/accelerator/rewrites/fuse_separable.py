@@ -101,6 +101,11 @@ def fuses(config: Config) -> bool:
     return bool(forwards(config) or window_taps(config))
 
 
+def is_grouped(node: Node) -> TypeGuard[ops.QConv2d]:
+    """Whether a node is a convolution alone, in several groups of channels."""
+    return isinstance(node, ops.QConv2d) and node.is_plain and node.groups > 1
+
+
 class _Fusion:
     """The pass over one graph.
 
@@ -118,7 +123,7 @@ class _Fusion:
     def run(self) -> tuple[Graph, Placements]:
         """Fuses each depthwise convolution in turn."""
         for node in self.graph.nodes:
-            if type(node) is ops.QConv2d and node.groups > 1 and self._accelerated(node):
+            if is_grouped(node) and self._accelerated(node):
                 self._fuse(node)
         nodes: list[Node] = []
         for node in self.graph.nodes:
@@ -179,7 +184,7 @@ class _Fusion:
 
     def _is_pointwise(self, node: Node | None) -> TypeGuard[ops.QConv2d]:
         """Whether a node is a convolution of single pixels that computes something."""
-        if not isinstance(node, ops.QConv2d) or node.MOVES:
+        if not isinstance(node, ops.QConv2d) or node.moves:
             return False
         return self.graph.tensors[node.weight].shape[2:] == (1, 1)
 
@@ -191,6 +196,8 @@ class _Fusion:
             return f"{between} is a result of the network"
         if len(self.uses[between]) > 1:
             return f"{between} has other readers"
+        if node.epilogue and node.output == between:
+            return f"an addition makes {between}"
         if node.groups > 1 or node.strides != (1, 1) or any(node.pads):
             return "expected one group, stride 1 and no padding"
         return ""

@@ -1,6 +1,6 @@
 """Functions of a convolution's result are looked up before that is stored.
 
-before: v = QConv2d(x); y = QTable(v, table)         after: y = QConv2dTable(x, table)
+before: v = QConv2d(x); y = QTable(v, table)         after: y = QConv2d(x, table behind it)
 
 What is looked up doesn't go through DRAM, and VECTOR does it while COMPUTE goes on.
 """
@@ -27,7 +27,7 @@ def fuse_tables(graph: Graph, placements: Placements) -> tuple[Graph, Placements
 
     def joined(node: ops.QTable, editor: Editor) -> Made:
         maker = editor.own_maker(node.data, Node)
-        made = maker.with_table(node) if maker is not None else None
+        made = maker.with_step(node) if maker is not None else None
         if maker is None or made is None:
             return None
         if any(placed[each.name].device != ACCELERATOR for each in (maker, node)):

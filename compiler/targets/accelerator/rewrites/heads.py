@@ -15,6 +15,7 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.requant import Requantized
 from vdla.support.numbers import ceil_div
 
 Axis = tuple[str, int]  # of a tensor
@@ -35,6 +36,11 @@ def pad_heads(graph: Graph, block: int) -> Graph:
                 heads = _Heads(graph, shape[axis], ceil_div(shape[axis], block) * block)
                 graph = heads.padded() if heads.follow((name, len(shape) + axis)) else graph
     return graph
+
+
+def keeps_zeros(node: Requantized) -> bool:
+    """Whether a result of zero is within the bounds of a node."""
+    return node.requant.low <= node.requant.zero <= node.requant.high
 
 
 @dataclass
@@ -81,7 +87,7 @@ class _Heads:
         needs them as they are."""
         if isinstance(node, ops.QDense):
             whole = name in (node.data, node.output) and axis == 1
-            return [] if whole and node.lo <= node.out_zp <= node.hi else None
+            return [] if whole and keeps_zeros(node) else None
         if isinstance(node, ops.MatMul):
             return self.of_product(node, name, axis)
         if isinstance(node, ops.QTranspose):
@@ -95,7 +101,7 @@ class _Heads:
             runs = all(np.array_equal(np.array(p), first + n) for n, p in enumerate(parts))
             return [(node.data, axis), (node.output, axis)] if runs else None
         if isinstance(node, ops.QAdd):
-            if not node.lo <= node.out_zp <= node.hi:
+            if not keeps_zeros(node):
                 return None
             names = [n for n in (*node.inputs, node.output) if n not in self.graph.constants]
             return [(each, axis) for each in names]
@@ -158,7 +164,7 @@ class _Heads:
         if (axis := self.axes.get(node.output)) is None:
             return None
         editor = self.editor
-        for name, zero in ((node.a, node.a_zp), (node.b, node.b_zp)):
+        for name, zero in zip((node.a, node.b), node.zeros, strict=True):
             if (array := editor.constants.get(name)) is not None:
                 wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)
                 node = node.renamed({name: editor.constant(f"{node.name}.padded", wide)})
@@ -168,7 +174,7 @@ class _Heads:
         """A dense layer that makes or reads heads with more features."""
         editor = self.editor
         weight, bias = editor.constants[node.weight], editor.constants[node.bias]
-        scale = np.array(node.scale)
+        scale = np.array(node.requant.scale)
         if self.axes.keys().isdisjoint((node.data, node.output)):
             return None
         if node.data in self.axes:
@@ -176,12 +182,12 @@ class _Heads:
         if node.output in self.axes:
             weight, bias = self.spread(weight, 0), self.spread(bias, 0)
             scale = self.spread(scale, 0)
-            scale[scale == 0] = node.scale[0]  # of features that are zero with any
+            scale[scale == 0] = node.requant.scale[0]  # of features that are zero with any
         return replace(
             node,
             weight=editor.constant(f"{node.name}.weight", np.ascontiguousarray(weight)),
             bias=editor.constant(f"{node.name}.bias", np.ascontiguousarray(bias)),
-            scale=tuple(float(each) for each in scale),
+            requant=replace(node.requant, scale=tuple(float(each) for each in scale)),
         )
 
     def spread(self, array: Array, axis: int) -> Array:

@@ -61,10 +61,10 @@ def joined(node: Node, around: Neighbours) -> ops.QTake | None:
     parts are of several, or along another axis."""
     if not isinstance(node, ops.QConcat):
         return None
-    plain = set(node.scales) == {1.0} and set(node.zps) == {node.out_zp}
+    plain = all(map(node.is_copy, range(len(node.parts))))
     takes = [around.makers.get(part) for part in node.parts]
     parts = [take for take in takes if isinstance(take, ops.QTake)]
-    if not plain or (node.lo, node.hi) != (-128, 127) or len(parts) < len(takes):
+    if not plain or len(parts) < len(takes):
         return None
     tables = [take.tables() for take in parts]
     alike = all(

@@ -68,7 +68,7 @@ def _part(layer: ops.QDense, node: ops.QTake, editor: Editor) -> ops.QDense:
         output=node.output,
         weight=editor.constant(f"{node.name}.weight", weight),
         bias=editor.constant(f"{node.name}.bias", bias),
-        scale=tuple(layer.scale[place] for place in places),
+        requant=replace(layer.requant, scale=tuple(layer.requant.scale[place] for place in places)),
     )
 
 

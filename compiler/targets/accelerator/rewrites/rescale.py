@@ -30,24 +30,23 @@ def rescale_tables(graph: Graph) -> Graph:
 
 def _rescaled(node: ops.QConcat, editor: Editor) -> Made:
     """The concatenation behind tables that give its scale."""
-    scales, zeros = list(node.scales), list(node.zps)
-    if type(node) is not ops.QConcat or (node.lo, node.hi) != (-128, 127):
+    scales, zeros = list(node.requant.scale), list(node.zeros)
+    if type(node) is not ops.QConcat or node.requant.clips:
         return None
     for number, name in enumerate(node.parts):
         maker = editor.own_maker(name, ops.QTable)
-        plain = (scales[number], zeros[number]) == (1.0, node.out_zp)
-        if maker is not None and not plain:
+        if maker is not None and not node.is_copy(number):
             editor.replace(maker, _at_scale_of(node, number, maker, editor))
-            scales[number], zeros[number] = 1.0, node.out_zp
-    made = replace(node, scales=tuple(scales), zps=tuple(zeros))
+            scales[number], zeros[number] = 1.0, node.requant.zero
+    requant = replace(node.requant, scale=tuple(scales))
+    made = replace(node, zeros=tuple(zeros), requant=requant)
     return None if made == node else made
 
 
 def _at_scale_of(node: ops.QConcat, number: int, maker: ops.QTable, editor: Editor) -> ops.QTable:
     """A table that gives a part as a concatenation has it."""
     quant = editor.tensors[node.output].quant
-    values = editor.constants[maker.table].astype(np.int64) - node.zps[number]
-    limits = node.out_zp, node.lo, node.hi
-    table = requantize(values, pack_scale(node.scales[number]), *limits)
+    values = editor.constants[maker.table].astype(np.int64) - node.zeros[number]
+    table = requantize(values, pack_scale(node.requant.scale[number]), *node.requant.limits)
     editor.retype(maker.output, replace(editor.tensors[maker.output], quant=quant))
     return replace(maker, table=editor.constant(f"{maker.output}.rescaled", table))

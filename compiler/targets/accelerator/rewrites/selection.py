@@ -16,7 +16,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Array, Graph, Node, Requant
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
@@ -29,9 +29,9 @@ def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) ->
     """Makes convolutions of moves that the accelerator has no addresses for.
 
     before: y = QTake(x), channels in another order, parts of blocks, a stride, a crop
-    after:  y = QSelect(x, selection)
+    after:  y = QConv2d(x, selection)
     before: y = QConcat(a, b), a of 24 channels, where blocks have 16
-    after:  part = QSelect(a, selection); y = QSelectAdd(b, selection, part)
+    after:  part = QConv2d(a, selection); y = QConv2d(b, selection, + part)
 
     A node stays that would become a convolution that the accelerator refuses.
     """
@@ -82,8 +82,8 @@ def _selected(node: ops.QTake, editor: Editor) -> Sequence[Node]:
             conv,
             strides=(down.stride, across.stride),
             pads=(down.before, across.before, down.after, across.after),
-            in_zp=zero,
-            out_zp=zero,
+            zeros=(zero,),
+            requant=replace(conv.requant, zero=zero),
         ),
     )
 
@@ -128,38 +128,29 @@ def _joined(node: ops.QConcat, editor: Editor) -> Sequence[Node]:
         name = node.name if last else output
         weight = np.zeros((shape[1], sizes[number], 1, 1), np.int8)
         weight[start : start + sizes[number], :, 0, 0] = np.eye(sizes[number], dtype=np.int8)
+        zero, limits = node.requant.zero, node.requant.limits[1:] if last else (-128, 127)
         conv = replace(
             _convolution(name, output, part, weight, editor),
-            scale=(node.scales[number],) * shape[1],
-            in_zp=node.zps[number],
-            out_zp=node.out_zp,
+            zeros=node.zeros[number : number + 1],
+            requant=Requant((node.requant.scale[number],) * shape[1], zero),
         )
-        nodes.append(conv if number == 0 else _added(conv, nodes[-1].output, node, last))
+        if nodes:
+            total = Requant((1.0, 1.0), zero, *limits)
+            before = ops.AddStep(addend=nodes[-1].output, zeros=(zero, zero), requant=total)
+            conv = replace(conv, epilogue=(before,))
+        nodes.append(conv)
     return nodes
 
 
-def _added(conv: ops.QSelect, before: str, node: ops.QConcat, last: bool) -> ops.QSelectAdd:
-    """A convolution to which the parts before it are added."""
-    return ops.QSelectAdd(
-        **conv.values(),
-        residual=before,
-        add_scales=(1.0, 1.0),
-        res_zp=node.out_zp,
-        add_zp=node.out_zp,
-        add_lo=node.lo if last else -128,
-        add_hi=node.hi if last else 127,
-    )
-
-
-def _convolution(name: str, output: str, data: str, weight: Array, editor: Editor) -> ops.QSelect:
+def _convolution(name: str, output: str, data: str, weight: Array, editor: Editor) -> ops.QConv2d:
     """A convolution without a change of scale, its weights and biases new constants."""
-    return ops.QSelect(
+    return ops.QConv2d(
         name=name,
         output=output,
         data=data,
         weight=editor.constant(f"{name}.selection", weight),
         bias=editor.constant(f"{name}.nothing", np.zeros(len(weight), np.int32)),
-        scale=(1.0,) * len(weight),
-        in_zp=0,
-        out_zp=0,
+        zeros=(0,),
+        requant=Requant((1.0,) * len(weight), 0),
+        moves=True,
     )

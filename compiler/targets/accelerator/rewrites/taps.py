@@ -35,7 +35,7 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
 
     def folded(node: ops.QConv2d, editor: Editor) -> Made:
         maker = editor.maker(node.data, Node)
-        if type(node) is not ops.QConv2d or node.groups != 1 or isinstance(maker, ops.Im2col):
+        if not node.is_plain or node.groups != 1 or isinstance(maker, ops.Im2col):
             return None
         now = editor.graph()
         if not _is_wanted(node, maker, now, config, min_fill):
@@ -129,7 +129,7 @@ def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
         output=name,
         data=node.data,
         kernel=folded.kernel,
-        fill=node.in_zp,
+        fill=node.zeros[0],
         **folded.attributes,
     )
     data = graph.tensors[node.data]

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node, Requant, Shape
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config
@@ -92,10 +92,8 @@ def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Grap
         fields = {
             **node.values(),
             "parts": tuple(parts),
-            "scales": (1.0,) * len(parts),
-            "zps": (node.out_zp,) * len(parts),
-            "lo": -128,
-            "hi": 127,
+            "zeros": (node.requant.zero,) * len(parts),
+            "requant": Requant((1.0,) * len(parts), node.requant.zero),
         }
         return *copies.values(), ops.QConcatView(**fields)
 
@@ -105,11 +103,9 @@ def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Grap
 def _may_be_view(node: ops.QConcat, number: int, taken: Container[str], editor: Editor) -> bool:
     """Whether a part is in the result as it is, and no view of another one, as those taken are."""
     name = node.parts[number]
-    plain = (node.scales[number], node.zps[number]) == (1.0, node.out_zp)
-    unlimited = (node.lo, node.hi) == (-128, 127)
     sliced = editor.maker(name, ops.QTakeView) is not None
     free = not sliced and name not in taken and name not in editor.constants
-    return plain and unlimited and free and node.parts.index(name) == number
+    return node.is_copy(number) and free and node.parts.index(name) == number
 
 
 def _copy(node: ops.QConcat, number: int, editor: Editor) -> ops.QClip:
@@ -121,9 +117,6 @@ def _copy(node: ops.QConcat, number: int, editor: Editor) -> ops.QClip:
         name=name,
         output=name,
         data=part,
-        scale=node.scales[number],
-        in_zp=node.zps[number],
-        out_zp=node.out_zp,
-        lo=node.lo,
-        hi=node.hi,
+        zeros=node.zeros[number : number + 1],
+        requant=replace(node.requant, scale=node.requant.scale[number : number + 1]),
     )

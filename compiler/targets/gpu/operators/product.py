@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import inside, requantized
+from vdla.compiler.graph.express import inside
 from vdla.compiler.graph.ir import Graph, Node, Recipe
-from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
 from vdla.compiler.graph.ops.dense import AnyDense, Dense, QDense
 from vdla.compiler.graph.ops.elementwise import wide
 from vdla.compiler.graph.ops.matmul import MatMul, spread
-from vdla.compiler.graph.ops.products import bias_of, word_of
+from vdla.compiler.graph.ops.products import bias_of
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.template import ScheduledTemplate
@@ -267,18 +267,17 @@ class DenseProduct(_Template, ScheduledTemplate[AnyDense, Gpu]):
         data, weight = recipe.read(node.data, (n, i)), recipe.read(node.weight)
         sizes = (n, weight.shape[0], i)
         if isinstance(node, QDense):
-            zero, start = node.in_zp, bias_of(recipe, node.bias, "int32")
+            zero, start = node.zeros[0], bias_of(recipe, node.bias, "int32")
 
             def centered(b: Expr, k: Expr) -> Expr:
                 return (data[b, k].astype("int32") - zero).astype("int16")
 
             bias = _within(start, weight.shape[0], -1)
             made = product(sizes, centered, lambda k, o: weight[o, k], "int32", bias)
-            word = word_of(recipe, node.scale)
-            q = node
+            narrow = node.narrowing(recipe)
 
             def value(b: Expr, c: Expr) -> Expr:
-                return requantized(made.sums[b, c], word(c), q.out_zp, q.lo, q.hi)
+                return narrow(made.sums[b, c], c)
 
             return cls(made, te.compute(recipe.out_shape, value, "out"))
         assert isinstance(node, Dense)
@@ -296,7 +295,7 @@ class DenseProduct(_Template, ScheduledTemplate[AnyDense, Gpu]):
 class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
     """[N, O, OH, OW]: weights [O, I * KH * KW] times what they meet [I * KH * KW, N * OH * OW]."""
 
-    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d, QConv2dAdd)
+    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
     product: Product
     result: Tensor
@@ -310,7 +309,7 @@ class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
     def of(cls, node: AnyConv2d, recipe: Recipe, machine: Gpu) -> Convolution:
         """The sums, and of integers their requantization."""
         kind = "int32" if isinstance(node, QConv2d) else "float32"
-        zero = node.in_zp if isinstance(node, QConv2d) else 0
+        zero = node.zeros[0] if isinstance(node, QConv2d) else 0
         weight, data = recipe.read(node.weight), recipe.read(node.data)
         n, o, oh, ow = recipe.shape(node.output)
         _, i, kh, kw = weight.shape
@@ -340,12 +339,8 @@ class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
 
         if not isinstance(node, QConv2d):
             return cls(made, te.compute(recipe.out_shape, total, "out"))
-        word, q = word_of(recipe, node.scale), node
-
-        def value(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-            return requantized(total(b, c, y, x), word(c), q.out_zp, q.lo, q.hi)
-
-        return cls(made, node.finished(recipe, value))
+        narrow = node.narrowing(recipe)
+        return cls(made, node.finished(recipe, lambda *i: narrow(total(*i), i[1])))
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """One product."""

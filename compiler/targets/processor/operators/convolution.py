@@ -34,7 +34,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Known, Node, Recipe, TensorType
-from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
@@ -72,7 +72,7 @@ class Convolution(Template[AnyConv2d]):
     """``sums`` is [N, O/l, H, W, l], H and W whole tiles; ``word`` the axis of the four bytes that
     one instruction multiplies, of integers."""
 
-    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d, QConv2dAdd)
+    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
     padded: Tensor | None
     sums: Tensor
@@ -183,7 +183,7 @@ def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
 def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar | None]:
     """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
     weight, bias = integer_parameters(conv, recipe)
-    more = (conv.in_zp + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
+    more = (conv.zeros[0] + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or ceil_div(weight.shape[1], WORD_BYTES) * WORD_BYTES
     split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
@@ -214,7 +214,7 @@ def _dots(
     words = len(rest) == 3
     table = recipe.constant("weight", weight)
     start = recipe.constant("bias", bias.reshape(-1, lanes))
-    reading = Reading.unsigned(conv.in_zp) if isinstance(conv, QConv2d) else Reading.floats()
+    reading = Reading.unsigned(conv.zeros[0]) if isinstance(conv, QConv2d) else Reading.floats()
     data = read_data(conv, recipe, rest[0] * WORD_BYTES if words else rest[0], reading)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")

@@ -24,7 +24,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Known, Node, Recipe, TensorType
-from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (
@@ -57,7 +57,7 @@ BAND_BYTES = 1 << 16  # of the padded data of a band
 class Depthwise(Template[AnyConv2d]):
     """``sums`` is [N, C/l, H, W, l], H and W whole tiles."""
 
-    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d, QConv2dAdd)
+    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
     padded: Tensor | None
     sums: Tensor
@@ -139,10 +139,10 @@ def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
 def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor]:
     """[N, C/l, H, W, l]: bias + Σ (data - zero) * weight, exactly."""
     weight, bias = integer_parameters(conv, recipe)
-    if largest_sum(weight, bias, conv.in_zp) < EXACT_FLOAT:
+    if largest_sum(weight, bias, conv.zeros[0]) < EXACT_FLOAT:
         floats, start = weight.astype(np.float32), bias.astype(np.float32)
-        return _taps(conv, recipe, floats, start, Reading.centered(conv.in_zp, "float32"))
-    reading = Reading.centered(conv.in_zp, "int16")
+        return _taps(conv, recipe, floats, start, Reading.centered(conv.zeros[0], "float32"))
+    reading = Reading.centered(conv.zeros[0], "int16")
     return _taps(conv, recipe, weight.astype(np.int16), bias, reading)
 
 

@@ -16,7 +16,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, inside, requantized
 from vdla.compiler.graph.ir import Array, Known, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.numbers import pack_scales
-from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.operators.nests import in_registers
 from vdla.compiler.te import Tensor
@@ -67,7 +67,8 @@ def block_for(
         return 0
     channels = operands[1].shape[0]
     block = next((size for size in sizes if channels % size == 0), 0)
-    return 0 if isinstance(conv, QConv2dAdd) and operands[3].block != block else block
+    beside = [kind.block for kind in operands[3:] if len(kind.shape) == 4]  # of its epilogue
+    return 0 if any(each != block for each in beside) else block
 
 
 def is_depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
@@ -225,12 +226,12 @@ def int8_of_sums(
     ``fused``: one instruction of the processor multiplies and adds float32, rounding once.
     """
     weight, bias = integer_parameters(conv, recipe)
-    most = largest_sum(weight, bias, conv.in_zp)
+    most = largest_sum(weight, bias, conv.zeros[0])
     lanes = recipe.block(conv.output)
-    scale = _scaled(recipe, lanes, pack_scales(conv.scale), most, fused=fused)
+    scale = _scaled(recipe, lanes, pack_scales(conv.requant.scale), most, fused=fused)
 
     def value(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-        return scale(sums[b, c, y, x, l], conv.out_zp, conv.lo, conv.hi, c, l)
+        return scale(sums[b, c, y, x, l], *conv.requant.limits, c, l)
 
     return value
 

@@ -23,12 +23,10 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.matmul import MatMul, spread
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
-from vdla.compiler.graph.ops.products import word_of
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
@@ -179,13 +177,13 @@ def _dense(node: QDense, recipe: Recipe, vectors: Vectors) -> tuple[Product, Ten
     weight, bias = recipe.value(node.weight), recipe.value(node.bias)
     assert weight is not None
     assert bias is not None
-    more = (node.in_zp + UNSIGNED) * weight.astype(np.int64).sum(axis=1)
+    more = (node.zeros[0] + UNSIGNED) * weight.astype(np.int64).sum(axis=1)
     start = (bias - more).astype(np.int32)  # modulo 2**32, as the sums are
     product = byte_product(recipe, data, UNSIGNED, weight.T, start, vectors)
-    word = word_of(recipe, node.scale)
+    narrow = node.narrowing(recipe)
 
     def value(b: Expr, c: Expr) -> Expr:
-        return requantized(product.element(b, c), word(c), node.out_zp, node.lo, node.hi)
+        return narrow(product.element(b, c), c)
 
     return product, te.compute(recipe.out_shape, value, "out")
 

@@ -110,9 +110,9 @@ def test_convolution_island():
     graph = optimized(conv_block)
     assert kinds(graph) == ["Quantize", "QConv2d", "Dequantize"]
     node = graph.nodes[1]
-    assert node.lo == node.out_zp
-    assert node.hi == 127
-    assert graph.tensors[node.output].quant.zero_point == node.out_zp
+    assert node.requant.low == node.requant.zero
+    assert node.requant.high == 127
+    assert graph.tensors[node.output].quant.zero_point == node.requant.zero
 
 
 def test_scale_is_computed_in_float32_in_order():
@@ -123,28 +123,28 @@ def test_scale_is_computed_in_float32_in_order():
     x_scale = np.float32(dq[conv.data].scale[0])
     w_scale = np.array(dq[conv.weight].scale, np.float32)
     want = x_scale * w_scale / np.float32(out.scale[0])
-    assert optimize(before).nodes[1].scale == tuple(float(s) for s in want)
+    assert optimize(before).nodes[1].requant.scale == tuple(float(s) for s in want)
 
 
 def test_clip_bounds_become_integers():
     graph = optimized(lambda m: m.conv(m.input("x", (1, 4, 5, 5)), 4, 1, activation=(0.0, 6.0)))
     node = graph.nodes[1]
     quant = graph.tensors[node.output].quant
-    assert node.lo == quant.zero_point
-    assert node.hi == min(127, round(6 / np.float32(quant.scale)) + quant.zero_point)
+    assert node.requant.low == quant.zero_point
+    assert node.requant.high == min(127, round(6 / np.float32(quant.scale)) + quant.zero_point)
 
 
 def test_uint8_is_int8_moved_by_128():
     a, b = optimized(conv_block, "int8"), optimized(conv_block, "uint8")
     assert kinds(a) == kinds(b)
     assert {t.dtype for t in b.tensors.values()} == {"float32", "int8", "int32"}
-    assert a.nodes[1].in_zp == b.nodes[1].in_zp
+    assert a.nodes[1].zeros == b.nodes[1].zeros
 
 
 def test_residual_fuses_into_the_later_convolution():
     graph = optimized(residual_block)
-    assert kinds(graph) == ["Quantize", "QConv2d", "QConv2dAdd", "Dequantize"]
-    assert graph.nodes[2].residual == graph.nodes[1].output
+    assert kinds(graph) == ["Quantize", "QConv2d", "QConv2d+Add", "Dequantize"]
+    assert graph.nodes[2].epilogue[0].addend == graph.nodes[1].output
 
 
 def test_residual_fusion_is_exact():
@@ -179,7 +179,8 @@ def test_a_relu_behind_a_quantization_becomes_the_convolutions_clip():
     before = relu_behind_a_quantization(same=True)
     graph = optimize(before)
     assert kinds(graph) == ["Quantize", "QConv2d", "Dequantize"]
-    assert graph.nodes[1].lo == graph.nodes[1].out_zp
+    requant = graph.nodes[1].requant
+    assert requant.low == requant.zero
     unfused = tuple(each for each in PIPELINE if each.name != "fuse_clip")
     assert "QClip" in kinds(optimize(before, unfused))
     same_values(optimize(before, unfused), graph)

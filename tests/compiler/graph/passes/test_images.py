@@ -132,7 +132,7 @@ def test_a_network_of_signals_has_reshapes_at_its_ends_alone():
     graph, steps = differences(m)
     assert middle(graph) == []
     assert not any(len(graph.tensors[n.output].shape) == 3 for n in graph.nodes[2:])
-    expected = ["QConv2d", "QConv2d", "QConv2dAdd", "QMaxPool", "QConv2d", "QConcat", "QBatchNorm"]
+    expected = ["QConv2d", "QConv2d", "QConv2d+Add", "QMaxPool", "QConv2d", "QConcat", "QBatchNorm"]
     assert kinds(graph)[:7] == expected
     assert steps.max() <= 2
 

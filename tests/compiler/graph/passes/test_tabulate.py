@@ -119,7 +119,7 @@ def test_a_chain_may_branch_to_others():
 
     graph = optimize(import_model(model_of(build)))
     assert sorted(kinds(graph)) == sorted(
-        ["Quantize", "QMaxPool", "QTable", "QTable", "QConv2dAdd", "Dequantize"]
+        ["Quantize", "QMaxPool", "QTable", "QTable", "QConv2d+Add", "Dequantize"]
     )
     tables = [node for node in graph.nodes if isinstance(node, ops.QTable)]
     assert len({node.data for node in tables}) == 1

@@ -15,7 +15,7 @@ from floats import Net
 from vdla.compiler.build import Options, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.targets.processor.description.processor import V4, Processor, find_processor
 from vdla.compiler.targets.processor.search.function import functions_of
 from vdla.isa.config import load_config
@@ -70,9 +70,18 @@ def integers():
     def add(kind, data, output, *weight, **fields):
         constants[f"{output}.w"] = rng.integers(-128, 128, weight).astype(np.int8)
         constants[f"{output}.b"] = rng.integers(-99, 99, weight[0]).astype(np.int32)
-        nodes.append(kind(name=output, output=output, data=data, weight=f"{output}.w",
-                          bias=f"{output}.b", in_zp=3, out_zp=-4, scale=(0.001,) * weight[0],
-                          **fields))  # fmt: skip
+        nodes.append(
+            kind(
+                name=output,
+                output=output,
+                data=data,
+                weight=f"{output}.w",
+                bias=f"{output}.b",
+                zeros=(3,),
+                requant=Requant((0.001,) * weight[0], -4),
+                **fields,
+            )
+        )
 
     add(ops.QConv2d, "x", "a", 64, 3, 3, 3, pads=(1, 1, 1, 1))
     add(ops.QConv2d, "a", "b", 64, 1, 3, 3, pads=(1, 1, 1, 1), groups=64)

@@ -11,7 +11,8 @@ from qdq import QdqModel
 from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ir import BY_OP, Graph, Requant, TensorType
+from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
@@ -150,16 +151,17 @@ def test_convolutions(window, kernel, per_group, groups, zero, residual):
         "w": RNG.integers(-128, 128, (o, per_group[0], *kernel)).astype(np.int8),
         "b": RNG.integers(-5000, 5000, o).astype(np.int32),
     }
+    scale = tuple(float(np.float32(s)) for s in RNG.uniform(0.0005, 0.02, o))
     values = {
         "name": "n", "data": "x", "weight": "w", "bias": "b", "output": "y", "groups": groups,
-        "in_zp": zero, "out_zp": 5, "lo": -100, "hi": 101,
-        "scale": tuple(float(np.float32(s)) for s in RNG.uniform(0.0005, 0.02, o)), **window,
+        "zeros": (zero,), "requant": Requant(scale, 5, -100, 101), **window,
     }  # fmt: skip
     types = {"x": (I8, 2, c, *size), "y": (I8, 2, o, *out)}
     if residual:
         types["r"] = types["y"]
-        node = ops.QConv2dAdd(**values, residual="r", add_scales=(0.7, 1.3), res_zp=-4, add_zp=3,
-                             add_lo=3)  # fmt: skip
+        total = Requant((0.7, 1.3), 3, 3)
+        addition = ops.AddStep(addend="r", zeros=(5, -4), requant=total)
+        node = ops.QConv2d(**values, epilogue=(addition,))
     else:
         node = ops.QConv2d(**values)
     check(node, types, constants)
@@ -183,8 +185,8 @@ def test_dense(data):
         "b": RNG.integers(-5000, 5000, 9).astype(np.int32),
     }
     node = ops.QDense(
-        name="n", data="x", weight="w", bias="b", output="y", in_zp=-7, out_zp=2,
-        scale=(0.003,) * 9, lo=-120,
+        name="n", data="x", weight="w", bias="b", output="y", zeros=(-7,),
+        requant=Requant((0.003,) * 9, 2, -120),
     )  # fmt: skip
     check(node, {"x": (I8, *data), "y": (I8, 3, 9)}, constants)
 
@@ -210,20 +212,24 @@ def test_pools(window, kernel, pad):
     real = {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, *out)}
     check(ops.QMaxPool(**common), integer)
     check(ops.MaxPool(**common), real)
-    average = {"in_scale": 0.11, "out_scale": 0.07, "in_zp": 3, "out_zp": -2, "include_pad": pad}
-    check(ops.QAvgPool(**common, **average), integer)
-    check(ops.AvgPool(**common, include_pad=pad), real, exact=False)
+    mean = ops.AvgPool(**common, include_pad=pad)
+    requant = Requant((pool_scale(0.11, 0.07, mean.multiple((1, 3, 8, 8))),), -2)
+    check(ops.QAvgPool(**mean.values(), zeros=(3,), requant=requant), integer)
+    check(mean, real, exact=False)
 
 
 def test_element_wise():
     image = {"x": (I8, *IMAGE), "y": (I8, *IMAGE)}
-    check(ops.QClip(name="n", data="x", output="y", scale=0.77, in_zp=4, out_zp=-9, lo=-9), image)
+    check(
+        ops.QClip(name="n", data="x", output="y", zeros=(4,), requant=Requant((0.77,), -9, -9)),
+        image,
+    )
     add = ops.QAdd(
-        name="n", a="x", b="z", output="y", scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99
+        name="n", a="x", b="z", output="y", zeros=(3, -8), requant=Requant((0.31, 1.7), 1, high=99)
     )
     check(add, {**image, "z": (I8, *IMAGE)})
     least = QMinimum(
-        name="n", a="x", b="z", output="y", scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99
+        name="n", a="x", b="z", output="y", zeros=(3, -8), requant=Requant((0.31, 1.7), 1, high=99)
     )
     check(least, {**image, "z": (I8, *IMAGE)})
     real = {"x": (F, *IMAGE), "y": (F, *IMAGE)}
@@ -265,7 +271,12 @@ def test_concat(axis):
     total = [*IMAGE]
     total[axis] += 2
     node = ops.QConcat(
-        name="n", parts=("a", "b"), output="y", axis=axis, scales=(1.0, 0.6), zps=(4, -1), out_zp=4
+        name="n",
+        parts=("a", "b"),
+        output="y",
+        axis=axis,
+        zeros=(4, -1),
+        requant=Requant((1.0, 0.6), 4),
     )
     check(node, {"a": (I8, *shapes["a"]), "b": (I8, *shapes["b"]), "y": (I8, *total)})
     node = ops.Concat(name="n", parts=("a", "b"), output="y", axis=axis)

@@ -72,15 +72,15 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
             keys=keys,
             queries=graph.tensors[scores.b].shape[3],
             values=graph.tensors[mixed.b].shape[3],
-            key_zero=scores.a_zp,
-            query_zero=scores.b_zp,
-            share_zero=mixed.a_zp,
-            value_zero=mixed.b_zp,
-            scored=(scores.out_zp, scores.lo, scores.hi),
+            key_zero=scores.zeros[0],
+            query_zero=scores.zeros[1],
+            share_zero=mixed.zeros[0],
+            value_zero=mixed.zeros[1],
+            scored=scores.requant.limits,
             factor=shares.factor(keys),
             shift=shares.shift(keys),
-            shared=(shares.out_zp, shares.lo, shares.hi),
-            mixed=(mixed.out_zp, mixed.lo, mixed.hi),
+            shared=shares.requant.limits,
+            mixed=mixed.requant.limits,
         )
 
     def bind(self, node: QAttention, graph: Graph, config: Config) -> Binding:
@@ -93,8 +93,8 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
             "table": node.shares.table,
             "units": np.eye(lanes, dtype=np.int8),
             "known": known,
-            "scale": one_scale(scores.scale, config),
-            "out_scale": one_scale(mixed.scale, config),
+            "scale": one_scale(scores.requant.scale[0], config),
+            "out_scale": one_scale(mixed.requant.scale[0], config),
         }
         if self.query_zero or self.value_zero:
             constants["ones"] = np.ones((1, lanes, lanes), np.int8)

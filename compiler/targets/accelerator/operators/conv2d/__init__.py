@@ -46,13 +46,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     TILE = ConvTile
     NOUN = "convolution"
     FITS_ALREADY = True
-    NODES: ClassVar[tuple[type[Node], ...]] = (
-        ops.QConv2d,
-        ops.QConv2dAdd,
-        ops.QDense,
-        ops.QSelect,
-        ops.QSelectAdd,
-    )
+    NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2d, ops.QDense)
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,
         "zero": 0,
@@ -77,11 +71,13 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     @classmethod
     def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
         """A dense layer is one of a 1 × 1 image; weights of 0 and 1 only move elements."""
-        if node.MOVES:
+        function = " and function of its result" if node.step_of(ops.TableStep) else ""
+        if _moves(node):
             return "elements moved by a convolution on int8"
-        if isinstance(node, ops.QConv2dAdd):
-            return "convolution with residual addition on int8"
-        return f"{'dense layer' if isinstance(node, ops.QDense) else cls.NOUN} on int8"
+        if node.step_of(ops.AddStep):
+            return f"convolution with residual addition{function} on int8"
+        noun = "dense layer" if isinstance(node, ops.QDense) else cls.NOUN
+        return f"{noun}{function} on int8"
 
     @classmethod
     def of(cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Conv2d:
@@ -103,20 +99,21 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             strides=window.strides if window else (1, 1),
             pads=window.pads if window else (0, 0, 0, 0),
             dilations=window.dilations if window else (1, 1),
-            in_zero=node.in_zp,
-            zero=node.out_zp,
-            low=node.lo,
-            high=node.hi,
-            residual=_residual(node) if isinstance(node, ops.QConv2dAdd) else None,
-            fixed=isinstance(node, ops.QConv2dAdd) and _is_fixed(node, graph),
+            in_zero=node.zeros[0],
+            zero=node.requant.zero,
+            low=node.requant.low,
+            high=node.requant.high,
+            residual=Residual.of(node),
+            fixed=_is_fixed(node, graph),
+            table=node.step_of(ops.TableStep) is not None,
         )
 
     def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; biases that take the input's zero point along; scales as words."""
         weight = _weight(node, graph)
         bias = graph.constants[node.bias].astype(np.int64)
-        bias = bias - node.in_zp * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
-        words = np.array([pack_scale(s) for s in node.scale], np.int64)
+        bias = bias - node.zeros[0] * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
+        words = np.array([pack_scale(s) for s in node.requant.scale], np.int64)
         constants = {
             "weight": pack_weight(weight, getattr(node, "groups", 1), self, config),
             "bias": _per_channel(bias, self, config),
@@ -124,13 +121,13 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             **self._behind(node, graph, config),
         }
         tensors = {"data": node.data, "out": node.output}
-        if isinstance(node, ops.QConv2dAdd):
-            tensors["residual"] = node.residual
+        if addition := node.step_of(ops.AddStep):
+            tensors["residual"] = addition.addend
         pixels = self.batch * self.out_height * self.out_width
         n, c = graph.tensors[node.data].shape[:2]
         moved = n * c * self._touched() + weight.size
         moved += pixels * len(weight) * (2 if self.residual else 1)
-        return Binding(tensors, constants, 0 if node.MOVES else pixels * weight.size, moved)
+        return Binding(tensors, constants, 0 if _moves(node) else pixels * weight.size, moved)
 
     def _touched(self) -> int:
         """Input pixels that some window looks at, at most the whole image."""
@@ -150,11 +147,11 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     def _behind(node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> dict[str, Array]:
         """Constants of what comes behind the requantization of the sums."""
         constants = dict[str, Array]()
-        if isinstance(node, ops.QConv2dAdd):
-            _, _, k = add_terms(*node.add_scales)
+        if addition := node.step_of(ops.AddStep):
+            _, _, k = add_terms(*addition.requant.scale)
             constants["out_scale"] = one_scale(2.0**-k, config)
-        if isinstance(node, ops.QConv2dTable | ops.QConv2dAddTable):
-            constants["table"] = results(node.table, graph)
+        if look_up := node.step_of(ops.TableStep):
+            constants["table"] = results(look_up.table, graph)
             constants["one"] = one_scale(1.0, config)
         return constants
 
@@ -181,20 +178,6 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         return space_of(self, config).nest(tile)
 
 
-@dataclass(frozen=True)
-class Conv2dTable(Conv2d):
-    """A convolution whose result is looked up in a table of its 256 values."""
-
-    NAME = "conv_table"
-    NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2dTable, ops.QConv2dAddTable)
-    TABLE: ClassVar[bool] = True
-
-    @classmethod
-    def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
-        """With the function of its result."""
-        return super().placed(node).replace(" on int8", " and function of its result on int8")
-
-
 # From the graph ---------------------------------------------------------------------------------
 
 
@@ -216,15 +199,16 @@ def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float
     return f"{channels} input {noun} {percent} of the {config.block_in}-lane block"
 
 
-def _residual(node: ops.QConv2dAdd) -> Residual:
-    a, b, _ = add_terms(*node.add_scales)
-    return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
+def _moves(node: ops.QConv2d | ops.QDense) -> bool:
+    """Whether nothing is multiplied for its own sake."""
+    return isinstance(node, ops.QConv2d) and node.moves
 
 
-def _is_fixed(node: ops.QConv2dAdd, graph: Graph) -> bool:
+def _is_fixed(node: Node, graph: Graph) -> bool:
     """Whether a residual is one value for each channel, where the result has several pixels."""
-    result, residual = (graph.tensors[name].shape for name in (node.output, node.residual))
-    return residual != result
+    addition = node.step_of(ops.AddStep)
+    result = graph.tensors[node.output].shape
+    return addition is not None and graph.tensors[addition.addend].shape != result
 
 
 def _groups_per_block(weight: Sequence[int], groups: int, block: int) -> int:

@@ -98,7 +98,7 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     finish = _Finish(shape, acc, intrinsics(config))
     if shape.residual is not None:
         finish.add(shape.residual)
-    if shape.TABLE:
+    if shape.table:
         finish.look_up()
 
     def result(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph.numbers import add_terms
+from vdla.compiler.graph.ops.epilogue import AddStep
 from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
 from vdla.support.numbers import ceil_div
@@ -12,7 +14,7 @@ from vdla.support.numbers import ceil_div
 
 @dataclass(frozen=True)
 class Residual:
-    """``out = clip(rq((q - out_zp) · weight + (residual - zero) · imm, scale) + …)``."""
+    """``out = clip(rq((q - q_zero) · weight + (residual - zero) · imm, scale) + …)``."""
 
     weight: int
     imm: int
@@ -20,6 +22,14 @@ class Residual:
     out_zero: int
     low: int
     high: int
+
+    @classmethod
+    def of(cls, node: Node) -> Residual | None:
+        """What the epilogue of a node adds; None where that is nothing."""
+        if (step := node.step_of(AddStep)) is None:
+            return None
+        weight, imm, _ = add_terms(*step.requant.scale)
+        return cls(weight, imm, step.zeros[1], *step.requant.limits)
 
 
 ANY_RESIDUAL = Residual(1, 1, 0, 0, 0, 0)  # what tiles need to know of one
@@ -57,11 +67,9 @@ class ConvTile(Tile):
 class ConvSizes(Windowed):
     """``inputs`` and ``outputs`` count channel blocks per group.
 
-    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization. With ``TABLE`` the
+    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization. With ``table`` the
     result is looked up in a table.
     """
-
-    TABLE: ClassVar[bool] = False
 
     batch: int
     groups: int
@@ -79,6 +87,7 @@ class ConvSizes(Windowed):
     high: int
     residual: Residual | None = None
     fixed: bool = False  # whether the residual is the same at all pixels
+    table: bool = False
 
     @property
     def sampling(self) -> tuple[int, int]:
@@ -98,7 +107,7 @@ class ConvSizes(Windowed):
     @property
     def alu_steps(self) -> int:
         """Operations of the ALU on each vector of sums before it is stored."""
-        return 2 * (self.residual is not None) + 2 * self.TABLE
+        return 2 * (self.residual is not None) + 2 * self.table
 
 
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:

@@ -94,7 +94,7 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
         """The template of a normalization; factors and offsets are constants."""
         n, channels, _, pixels = graph.tensors[node.data].shape
         epsilon = Moments(channels).epsilon(node.epsilon)
-        numbers = epsilon, node.shift, node.in_zp, node.out_zp, node.lo, node.hi
+        numbers = epsilon, node.shift, *node.zeros, *node.requant.limits
         return cls(n, channels, pixels, node.centered, *numbers)
 
     def bind(self, node: QNormalize, graph: Graph, config: Config) -> Binding:
@@ -106,7 +106,7 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
             "factor": digits(graph.constants[node.factor], lanes),
             "offset": digits(graph.constants[node.offset], lanes),
             "weights": weights,
-            "scale": one_scale(node.scale, config),
+            "scale": one_scale(node.requant.scale[0], config),
             "units": -FINE * np.eye(lanes, dtype=np.int8),
             "diagonal": np.eye(lanes, dtype=np.int32),
         }

@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 def is_depthwise(node: Node, graph: Graph) -> TypeGuard[ops.QConv2d]:
     """Whether a node is a convolution in which each channel sees itself alone."""
-    if type(node) is not ops.QConv2d:
+    if not isinstance(node, ops.QConv2d) or not node.is_plain:
         return False
     channels = graph.tensors[node.data].shape[1]
     outputs, inputs = graph.tensors[node.weight].shape[:2]
@@ -112,11 +112,11 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             pads=middle.pads,
             dilations=middle.dilations,
             taps=taps,
-            pad=middle.in_zp,
+            pad=middle.zeros[0],
             expanded=_limits(expand) if expand else None,
             filtered=_limits(middle),
             projected=_limits(project) if project else None,
-            residual=_residual(project) if isinstance(project, ops.QConv2dAdd) else None,
+            residual=Residual.of(project) if project else None,
             window_rows=window_rows(config) if taps > 1 else 1,
         )
 
@@ -134,10 +134,9 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             constants |= _constants(name, part, pack(weight, config), graph, config)
             macs += int(np.prod(graph.tensors[part.output].shape[2:])) * self.batch * weight.size
             moved += weight.size
-        project = parts.project
-        if isinstance(project, ops.QConv2dAdd):
-            tensors["residual"] = project.residual
-            _, _, k = add_terms(*project.add_scales)
+        if addition := parts.project and parts.project.step_of(ops.AddStep):
+            tensors["residual"] = addition.addend
+            _, _, k = add_terms(*addition.requant.scale)
             constants["out_scale"] = one_scale(2.0**-k, config)
         for name in tensors.values():
             moved += int(np.prod(graph.tensors[name].shape))
@@ -212,12 +211,7 @@ def _taps(node: ops.QConv2d, graph: Graph, config: Config) -> int:
 
 
 def _limits(node: ops.QConv2d) -> Limits:
-    return Limits(node.out_zp, node.lo, node.hi)
-
-
-def _residual(node: ops.QConv2dAdd) -> Residual:
-    a, b, _ = add_terms(*node.add_scales)
-    return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
+    return Limits(*node.requant.limits)
 
 
 def _pack_pointwise(weight: Array, config: Config) -> Array:
@@ -235,8 +229,8 @@ def _constants(
     """A convolution's constants as the expression's placeholders."""
     weight = graph.constants[node.weight].astype(np.int64)
     bias = graph.constants[node.bias].astype(np.int64)
-    bias = bias - node.in_zp * weight.reshape(len(weight), -1).sum(1)
-    words = np.array([pack_scale(scale) for scale in node.scale], np.int64)
+    bias = bias - node.zeros[0] * weight.reshape(len(weight), -1).sum(1)
+    words = np.array([pack_scale(scale) for scale in node.requant.scale], np.int64)
     block = config.channel_block
     values = {f"{name}_weight": tiles}
     for key, per_channel in (("bias", bias), ("scale", words)):

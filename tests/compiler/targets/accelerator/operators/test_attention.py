@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vdla.analysis.cases import Case
 from vdla.analysis.machines import Machines
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.blocks import pack, unpack
@@ -58,16 +58,30 @@ class Heads:
         key, query, share, value = self.zeros
         scale = f32(3.0 / (73.0 * 73.0 * self.channels**0.5))
         scores = QMatMul(
-            name="s", output="s", a="k", b="q", scale=scale * 40, a_zp=key, b_zp=query, out_zp=5,
-            lo=self.low,
-        )  # fmt: skip
+            name="s",
+            output="s",
+            a="k",
+            b="q",
+            zeros=(key, query),
+            requant=Requant((scale * 40,), 5, self.low),
+        )
         shares = QSoftmax(
-            name="p", output="p", data="s", scale=f32(0.04), out_scale=f32(1 / 256), out_zp=share
+            name="p",
+            output="p",
+            data="s",
+            step=f32(0.04),
+            zeros=(0,),
+            requant=Requant((f32(1 / 256),), share),
         )
         moved = QTransposeImage(name="t", output="t", data="p")
         mixed = QMatMul(
-            name="y", output="y", a="t", b="v", scale=f32(0.006), a_zp=share, b_zp=value, out_zp=-9,
-        )  # fmt: skip
+            name="y",
+            output="y",
+            a="t",
+            b="v",
+            zeros=(share, value),
+            requant=Requant((f32(0.006),), -9),
+        )
         n, shape = self.heads, (self.heads, self.queries, 1, self.keys)
         shapes = {
             "k": (n, self.channels, 1, self.keys), "q": (n, self.channels, 1, self.queries),

@@ -9,7 +9,8 @@ import pytest
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import numbers, ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
@@ -21,9 +22,16 @@ def convolution(shape, outputs, kernel, pads=(0, 0, 0, 0), strides=(1, 1)) -> Gr
     rng = np.random.default_rng(5)
     scale = numbers.f32(0.02 / (shape[1] * kernel[0] * kernel[1]) ** 0.5)
     node = ops.QConv2d(
-        name="conv", output="y", data="x", weight="w", bias="b", pads=pads, strides=strides,
-        in_zp=-3, out_zp=4, scale=(scale,) * outputs,
-    )  # fmt: skip
+        name="conv",
+        output="y",
+        data="x",
+        weight="w",
+        bias="b",
+        pads=pads,
+        strides=strides,
+        zeros=(-3,),
+        requant=Requant((scale,) * outputs, 4),
+    )
     size = [
         (n + low + high - k) // s + 1
         for n, k, s, low, high in zip(shape[2:], kernel, strides, pads[:2], pads[2:], strict=True)
@@ -46,8 +54,8 @@ def convolution(shape, outputs, kernel, pads=(0, 0, 0, 0), strides=(1, 1)) -> Gr
 def pool(shape, kernel) -> Graph:
     """A graph of one average pool."""
     node = ops.QAvgPool(
-        name="pool", output="y", data="x", kernel=kernel, in_scale=0.1, out_scale=0.02,
-        in_zp=5, out_zp=-2,
+        name="pool", output="y", data="x", kernel=kernel, zeros=(5,),
+        requant=Requant((pool_scale(0.1, 0.02, kernel[0] * kernel[1]),), -2),
     )  # fmt: skip
     out = (*shape[:2], shape[2] - kernel[0] + 1, shape[3] - kernel[1] + 1)
     tensors = {"x": TensorType(shape, "int8"), "y": TensorType(out, "int8")}
@@ -112,7 +120,7 @@ def test_large_windows_with_padding(include):
     """A step of such a window lies in the padding alone; divisors vary where that doesn't count."""
     node = ops.QAvgPool(
         name="pool", output="y", data="x", kernel=(30, 15), pads=(3, 2, 5, 4), strides=(9, 3),
-        in_scale=0.1, out_scale=0.02, in_zp=5, out_zp=-2, include_pad=include,
+        zeros=(5,), requant=Requant((0.001,), -2), include_pad=include,
     )  # fmt: skip
     shape = (1, 8, 40, 20)
     tensors = {"x": TensorType(shape, "int8")}

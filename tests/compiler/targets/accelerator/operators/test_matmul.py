@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.target import place
@@ -20,7 +20,7 @@ PAPER = load_config("paper")
 def product(channels, pixels, outputs) -> Graph:
     """A graph of one product."""
     node = QMatMul(
-        name="product", output="y", a="a", b="b", scale=2.0**-10, a_zp=2, b_zp=3, out_zp=3
+        name="product", output="y", a="a", b="b", zeros=(2, 3), requant=Requant((2.0**-10,), 3)
     )
     shapes = {
         "a": (1, channels, 1, pixels), "b": (1, channels, 1, outputs), "y": (1, outputs, 1, pixels),

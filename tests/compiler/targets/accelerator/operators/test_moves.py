@@ -7,7 +7,7 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.targets.accelerator.operators.concat import Concat
 from vdla.compiler.targets.accelerator.operators.moves import MoveTile
 from vdla.compiler.targets.accelerator.standalone import layer_program
@@ -24,9 +24,13 @@ def joined(*shapes, axis=1) -> Graph:
     names = tuple(f"x{number}" for number in range(len(shapes)))
     count = len(shapes)
     node = ops.QConcat(
-        name="move", output="y", parts=names, axis=axis, scales=(0.7,) * count, zps=(3,) * count,
-        out_zp=-4,
-    )  # fmt: skip
+        name="move",
+        output="y",
+        parts=names,
+        axis=axis,
+        zeros=(3,) * count,
+        requant=Requant((0.7,) * count, -4),
+    )
     out = list(shapes[0])
     out[axis] = sum(shape[axis] for shape in shapes)
     tensors = {n: TensorType(s, "int8") for n, s in zip(names, shapes, strict=True)}

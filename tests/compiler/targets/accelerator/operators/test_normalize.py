@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import MOST_OFFSET, QNormalize
 from vdla.compiler.targets.accelerator.operators.normalize import DIGIT, digits
@@ -19,7 +19,9 @@ FULL = ["table_bytes=2048", "reciprocal_units=1"]
 
 def softmax(pixels):
     """A graph of one softmax over so many pixels."""
-    node = QSoftmax(name="n", output="y", data="x", scale=0.1, out_scale=1 / 256, out_zp=-128)
+    node = QSoftmax(
+        name="n", output="y", data="x", step=0.1, zeros=(0,), requant=Requant((1 / 256,), -128)
+    )
     kind = TensorType((1, 16, 1, pixels), "int8")
     return node, Graph(("x",), ("y",), (node,), {"x": kind, "y": kind}, {})
 
@@ -27,9 +29,17 @@ def softmax(pixels):
 def normalization(channels, epsilon=0.1):
     """A graph of one normalization of so many channels."""
     node = QNormalize(
-        name="n", output="y", data="x", factor="f", offset="o", centered=True, epsilon=epsilon,
-        shift=0, scale=1.0, in_zp=0, out_zp=0,
-    )  # fmt: skip
+        name="n",
+        output="y",
+        data="x",
+        factor="f",
+        offset="o",
+        centered=True,
+        epsilon=epsilon,
+        shift=0,
+        zeros=(0,),
+        requant=Requant((1.0,), 0),
+    )
     terms = {name: np.zeros(channels, np.int32) for name in "fo"}
     tensors = {name: TensorType((channels,), "int32") for name in "fo"}
     tensors |= {"x": TensorType((1, channels, 1, 9), "int8")}

@@ -8,7 +8,7 @@ from combinations import crossed
 
 from vdla import api
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW
 from vdla.compiler.graph.ops.recurrent import (
     QGates,
@@ -31,7 +31,7 @@ CONFIGS = {
     "wide": [TABLES],
 }
 NAMES = {"name": "n", "output": "y"}
-TO_BYTES = {"scale": 2.0**-23, "out_zp": 3}
+TO_BYTES = {"requant": Requant((2.0**-23,), 3)}
 CELLS = {
     "lstm cell": (QLstmCell(**NAMES, gates="g", cell="c"), {"g": 4, "c": 1}),
     "lstm state": (QLstmState(**NAMES, gates="g", cell="c", **TO_BYTES), {"g": 4, "c": 1}),
@@ -43,7 +43,7 @@ CELLS = {
         QGruState(**NAMES, gates="g", fresh="f", state="c", inner="i"),
         {"g": 2, "f": 1, "c": 1, "i": 1},
     ),
-    "narrow": (QNarrow(**NAMES, data="c", scale=2.0**-8, out_zp=-3), {"c": 1}),
+    "narrow": (QNarrow(**NAMES, data="c", requant=Requant((2.0**-8,), -3)), {"c": 1}),
 }  # fmt: skip
 
 

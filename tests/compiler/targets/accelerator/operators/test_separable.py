@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vdla.analysis.cases import Case
 from vdla.analysis.machines import Machines
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Quant, TensorType
+from vdla.compiler.graph.ir import Graph, Quant, Requant, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.fused import fuse
 from vdla.compiler.graph.reference import evaluate
@@ -46,7 +46,7 @@ class Chain:
         self.tensors = {"x": TensorType(data, "int8", QUANT)}
         self.constants, self.nodes, self.last = {}, [], "x"
 
-    def add(self, name, outputs, kernel=1, kind=ops.QConv2d, **rest):
+    def add(self, name, outputs, kernel=1, epilogue=(), **rest):
         """Appends a convolution of what the last one gave."""
         rng, shape = self.rng, self.tensors[self.last].shape
         groups = rest.get("groups", 1)
@@ -57,14 +57,18 @@ class Chain:
         self.constants |= {f"{name}.w": weight, f"{name}.b": bias}
         low, high = sorted(int(v) for v in rng.integers(-128, 128, 2))
         numbers = {
-            "in_zp": int(rng.integers(-20, 20)),
-            "out_zp": int(rng.integers(-20, 20)),
-            "scale": tuple(float(SCALE * f) for f in rng.uniform(0.3, 2, outputs)),
-            "lo": low,
-            "hi": high,
+            "zeros": (int(rng.integers(-20, 20)),),
+            "requant": Requant(
+                tuple(float(SCALE * f) for f in rng.uniform(0.3, 2, outputs)),
+                int(rng.integers(-20, 20)),
+                low,
+                high,
+            ),
         }
         names = {"data": self.last, "weight": f"{name}.w", "bias": f"{name}.b"}
-        node = kind(name=name, output=name, **names, **numbers, **rest)
+        zero = numbers["requant"].zero
+        steps = tuple(replace(step, zeros=(zero, *step.zeros[1:])) for step in epilogue)
+        node = ops.QConv2d(name=name, output=name, **names, **numbers, **rest, epilogue=steps)
         for key, dtype in (("w", "int8"), ("b", "int32")):
             array = self.constants[f"{name}.{key}"]
             self.tensors[f"{name}.{key}"] = TensorType(array.shape, dtype)
@@ -127,8 +131,9 @@ def chains(draw):
         if draw(st.booleans()):
             shape = (1, outputs, *chain.tensors["filter"].shape[2:])
             chain.tensors["r"] = TensorType(shape, "int8", QUANT)
-            sums = {"residual": "r", "add_scales": (0.7, 0.4), "res_zp": 3, "add_zp": -5}
-            chain.add("project", outputs, kind=ops.QConv2dAdd, **sums)
+            total = Requant((0.7, 0.4), -5)
+            addition = ops.AddStep(addend="r", zeros=(0, 3), requant=total)
+            chain.add("project", outputs, epilogue=(addition,))
         else:
             chain.add("project", outputs)
     return chain

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, accelerator_layers, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
@@ -28,10 +30,12 @@ def network(pixel: int = 0) -> Graph:
         "b": rng.integers(-3000, 3000, 48).astype(np.int32), "r": addend,
     }  # fmt: skip
     conv = ops.QConv2d(
-        name="v", output="v", data="x", weight="w", bias="b", in_zp=5, out_zp=-9,
-        scale=(0.004,) * 48,
+        name="v", output="v", data="x", weight="w", bias="b", zeros=(5,),
+        requant=Requant((0.004,) * 48, -9),
     )  # fmt: skip
-    add = ops.QAdd(name="y", output="y", a="v", b="r", scales=(0.7, 0.9), a_zp=-9, b_zp=4, out_zp=2)
+    add = ops.QAdd(
+        name="y", output="y", a="v", b="r", zeros=(-9, 4), requant=Requant((0.7, 0.9), 2)
+    )
     tensors = {name: TensorType(shape, "int8") for name, shape in (("x", X), ("v", Y), ("y", Y))}
     tensors |= {name: TensorType(a.shape, str(a.dtype)) for name, a in constants.items()}
     return verify(Graph(("x",), ("y",), (conv, add), tensors, constants))
@@ -60,8 +64,8 @@ def test_it_takes_fewer_cycles():
 def test_a_residual_of_another_shape_is_refused():
     graph = network()
     graph.tensors["s"] = TensorType((1, 24, 1, 1), "int8")
-    conv = graph.nodes[0].values()
-    node = ops.QConv2dAdd(**conv, residual="s", add_scales=(1.0, 1.0), res_zp=0, add_zp=0)
+    addition = ops.AddStep(addend="s", zeros=(-9, 0), requant=Requant((1.0, 1.0), 0))
+    node = replace(graph.nodes[0], epilogue=(addition,))
     shapes = [graph.tensors[name].shape for name in node.inputs]
-    with pytest.raises(ValueError, match="expected a residual of shape"):
+    with pytest.raises(ValueError, match="expected an addend of shape"):
         node.result_shape(shapes)

@@ -9,7 +9,7 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers, compile_graph
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
@@ -27,12 +27,21 @@ def network(outputs=("y",)) -> Graph:
     """Two heads; the values come with their channels in lanes, and ``w`` has their keys there."""
     nodes = (
         QTransposeImage(name="w", output="w", data="v"),
-        QMatMul(name="s", output="s", a="k", b="q", scale=f32(0.005), a_zp=3, b_zp=-7, out_zp=5),
+        QMatMul(
+            name="s", output="s", a="k", b="q", zeros=(3, -7), requant=Requant((f32(0.005),), 5)
+        ),
         QSoftmax(
-            name="p", output="p", data="s", scale=f32(0.04), out_scale=f32(1 / 256), out_zp=-128
+            name="p",
+            output="p",
+            data="s",
+            step=f32(0.04),
+            zeros=(0,),
+            requant=Requant((f32(1 / 256),), -128),
         ),
         QTransposeImage(name="t", output="t", data="p"),
-        QMatMul(name="y", output="y", a="t", b="w", scale=f32(0.006), a_zp=-128, b_zp=9, out_zp=-9),
+        QMatMul(
+            name="y", output="y", a="t", b="w", zeros=(-128, 9), requant=Requant((f32(0.006),), -9)
+        ),
     )
     shapes = {
         "k": (2, 32, 1, 21), "q": (2, 32, 1, 18), "v": (2, 24, 1, 21),

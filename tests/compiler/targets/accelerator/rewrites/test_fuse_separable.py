@@ -13,6 +13,7 @@ from tests.compiler.targets.accelerator.operators.test_separable import (
     bottleneck,
 )
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Requant, TensorType
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placement
 from vdla.compiler.targets.accelerator.operators.separable import Parts
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
@@ -183,6 +184,19 @@ def test_neighbours_that_are_no_plain_1x1_convolutions(other):
     assert parts == [["filter"], "project"]
     why = "; not one with project: expected one group, stride 1 and no padding"
     assert reasons["filter"].endswith(why) is ("kernel" not in other)  # that is no candidate
+
+
+def test_what_an_addition_makes_is_stored():
+    """An addition behind the first convolution is none of the joined operator's steps."""
+    chain = Chain(7, (1, 16, 9, 9))
+    chain.tensors["r"] = TensorType((1, 16, 9, 9), "int8")
+    addition = ops.AddStep(addend="r", zeros=(0, 3), requant=Requant((0.7, 0.4), -5))
+    chain.add("expand", 16, epilogue=(addition,))
+    chain.add("filter", 16, 3, groups=16)
+    chain.add("project", 8)
+    parts, reasons = fused(chain, BOTH)
+    assert parts == ["expand", ["filter", "project"]]
+    assert reasons["filter"].endswith("; not one with expand: an addition makes expand")
 
 
 def test_the_models_decide():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, accelerator_layers, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
@@ -27,15 +29,15 @@ def network(residual=False, outputs=("y",), readers=1, data="v") -> Graph:
         "b": rng.integers(-3000, 3000, 32).astype(np.int32),
         "t": rng.integers(-128, 128, 256).astype(np.int8),
     }
-    common = {
-        "name": "v", "output": "v", "data": "x", "weight": "w", "bias": "b", "in_zp": 5,
-        "out_zp": -9, "scale": (0.004,) * 32, "lo": -100,
-    }  # fmt: skip
-    conv: ops.QConv2d = ops.QConv2d(**common)
+    conv = ops.QConv2d(
+        name="v", output="v", data="x", weight="w", bias="b", zeros=(5,),
+        requant=Requant((0.004,) * 32, -9, -100),
+    )  # fmt: skip
     tensors = {"x": TensorType(X, "int8"), "v": TensorType(Y, "int8"), "y": TensorType(Y, "int8")}
     inputs = ["x"]
     if residual:
-        conv = ops.QConv2dAdd(**common, residual="r", add_scales=(0.7, 1.1), res_zp=4, add_zp=2)
+        addition = ops.AddStep(addend="r", zeros=(-9, 4), requant=Requant((0.7, 1.1), 2))
+        conv = replace(conv, epilogue=(addition,))
         inputs.append("r")
         tensors["r"] = TensorType(Y, "int8")
     if data == "x":
@@ -57,7 +59,7 @@ def test_a_table_behind_a_convolution_is_looked_up_there(residual):
     }
     want = evaluate(graph, inputs)["y"]
     module = compile_graph(graph, PLUS, Options())
-    kind = "QConv2dAddTable" if residual else "QConv2dTable"
+    kind = "QConv2d+Add+Table" if residual else "QConv2d+Table"
     assert [layer["op"] for layer in module.metadata["layers"]] == [kind]
     got = Executor(module, SimDevice(PLUS)).run(inputs).outputs["y"]
     np.testing.assert_array_equal(got, want)

@@ -6,7 +6,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
 
@@ -37,16 +37,22 @@ class Network:
         weight = self.constant(f"{name}.w", self.rng.integers(-127, 128, shape).astype(np.int8))
         bias = self.rng.integers(-500, 500, channels).astype(np.int32)
         node = ops.QDense(
-            name=name, output=name, data=data, weight=weight,
-            bias=self.constant(f"{name}.b", bias), in_zp=3, out_zp=-5,
-            scale=tuple(float(np.float32(s)) for s in self.rng.uniform(0.001, 0.004, channels)),
-        )  # fmt: skip
+            name=name,
+            output=name,
+            data=data,
+            weight=weight,
+            bias=self.constant(f"{name}.b", bias),
+            zeros=(3,),
+            requant=Requant(
+                tuple(float(np.float32(s)) for s in self.rng.uniform(0.001, 0.004, channels)), -5
+            ),
+        )
         return self.add(node, channels)
 
     def total(self, a, b):
         name = f"sum{len(self.nodes)}"
         node = ops.QAdd(
-            name=name, output=name, a=a, b=b, scales=(0.5, 0.7), a_zp=1, b_zp=2, out_zp=3
+            name=name, output=name, a=a, b=b, zeros=(1, 2), requant=Requant((0.5, 0.7), 3)
         )
         return self.add(node, self.tensors[a].shape[1])
 

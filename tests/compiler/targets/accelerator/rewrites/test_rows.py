@@ -8,7 +8,7 @@ import pytest
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops import QConcat, QReshape, QTable, QTake
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
@@ -193,8 +193,8 @@ def test_rows_of_two_batches_are_no_vectors_side_by_side():
     shapes = {"x": (2, 8), "r": (2, 1, 8), "y": (2, 2, 8)}
     graph = graph_of(
         QReshape(name="r", output="r", data="x"),
-        QConcat(name="y", output="y", parts=("r", "r"), axis=1, scales=(1.0, 1.0), zps=(0, 0),
-                out_zp=0),
+        QConcat(name="y", output="y", parts=("r", "r"), axis=1, zeros=(0, 0),
+                requant=Requant((1.0, 1.0), 0)),
         **shapes,
     )  # fmt: skip
     after = sequences_as_rows(graph, TINY)

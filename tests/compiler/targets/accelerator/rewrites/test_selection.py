@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vdla.compiler.build import compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.isa.config import load_config
@@ -31,13 +31,13 @@ def taken(channels, rows=range(5), columns=range(7), shape=IMAGE, fill=0) -> Gra
     return Graph(("x",), ("y",), (node,), tensors)
 
 
-def joined(*sizes, **changes) -> Graph:
+def joined(*sizes, low=-128, high=127) -> Graph:
     """A graph of one QConcat of channels."""
     names = tuple(f"x{number}" for number in range(len(sizes)))
     scales = tuple((0.7, 1.0, 1.9)[n % 3] for n in range(len(sizes)))
     zeros = tuple((3, 0, -8)[n % 3] for n in range(len(sizes)))
-    values = {"scales": scales, "zps": zeros, "out_zp": -4, **changes}
-    node = ops.QConcat(name="n", output="y", parts=names, axis=1, **values)
+    requant = Requant(scales, -4, low, high)
+    node = ops.QConcat(name="n", output="y", parts=names, axis=1, zeros=zeros, requant=requant)
     shapes = {n: (1, size, 5, 7) for n, size in zip(names, sizes, strict=True)}
     shapes["y"] = (1, sum(sizes), 5, 7)
     return Graph(names, ("y",), (node,), {n: TensorType(s, "int8") for n, s in shapes.items()})
@@ -80,7 +80,7 @@ def check(graph: Graph, config, expected) -> None:
     ids=str,
 )
 def test_takes(tables):
-    check(taken(**tables), TINY, ["QSelect"])
+    check(taken(**tables), TINY, ["Move"])
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_few_channels_stay():
 
 @pytest.mark.parametrize("sizes", [(6, 5), (3, 4, 6), (4, 3, 2), (5, 5, 5, 5)], ids=str)
 def test_concatenations(sizes):
-    check(joined(*sizes), TINY, ["QSelect", *["QSelectAdd"] * (len(sizes) - 1)])
-    check(joined(*sizes, lo=-4, hi=60), TINY, ["QSelect", *["QSelectAdd"] * (len(sizes) - 1)])
+    check(joined(*sizes), TINY, ["Move", *["Move+Add"] * (len(sizes) - 1)])
+    check(joined(*sizes, low=-4, high=60), TINY, ["Move", *["Move+Add"] * (len(sizes) - 1)])
 
 
 def test_whole_blocks_are_joined_by_addresses():

@@ -47,7 +47,7 @@ def test_dense_layers_are_convolutions(transformer):
     moved = fuse_residual(sequences_as_images(graph, TINY))
     assert kinds(graph).count("QDense") == 7
     assert kinds(moved).count("QDense") == 1  # of the class token alone
-    assert kinds(moved).count("QConv2dAdd") == 2
+    assert kinds(moved).count("QConv2d+Add") == 2
     assert all(len(moved.tensors[n.output].shape) == 4 for n in moved.nodes if n.op == "QTable")
     wanted = evaluate(graph, {"input": image})["head"]
     np.testing.assert_array_equal(evaluate(moved, {"input": image})["head"], wanted)

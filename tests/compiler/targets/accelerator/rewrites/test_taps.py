@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
@@ -43,7 +43,7 @@ def network(
     nodes = [
         ops.QConv2d(
             name="conv", output="v", data="q", weight="w", bias="b", strides=strides, pads=pads,
-            dilations=dilations, in_zp=zero, out_zp=2, scale=(0.004,) * outputs,
+            dilations=dilations, zeros=(zero,), requant=Requant((0.004,) * outputs, 2),
         ),
         ops.Dequantize(name="real", output=OUTPUT, data="v", scale=(0.5,), zero_point=(2,)),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.plan import address_views, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator import target
@@ -41,7 +41,7 @@ class Network:
     def clip(self, data: str) -> str:
         """A tensor that the accelerator writes."""
         name = self._tensor(f"n{len(self.nodes)}", self.tensors[data].shape[1])
-        node = ops.QClip(name=name, output=name, data=data, scale=0.9, in_zp=3, out_zp=-4)
+        node = ops.QClip(name=name, output=name, data=data, zeros=(3,), requant=Requant((0.9,), -4))
         self.nodes.append(node)
         return name
 
@@ -49,8 +49,9 @@ class Network:
         """The parts one behind another; at one scale unless others are given."""
         channels = sum(self.tensors[part].shape[1] for part in parts)
         name = self._tensor(f"n{len(self.nodes)}", channels)
-        values = {"scales": scales or (1.0,) * len(parts), "zps": (-4,) * len(parts), **changes}
-        node = ops.QConcat(name=name, output=name, parts=tuple(parts), axis=1, out_zp=-4, **values)
+        values = {"zeros": (-4,) * len(parts), **changes}
+        values.setdefault("requant", Requant(scales or (1.0,) * len(parts), -4))
+        node = ops.QConcat(name=name, output=name, parts=tuple(parts), axis=1, **values)
         self.nodes.append(node)
         return name
 
@@ -125,12 +126,12 @@ def test_parts_of_one_scale_take_no_instructions(config, vthreads, monkeypatch):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"scales": (1.0, 0.7)}, {"zps": (-4, 9)}, {"lo": -4, "hi": 60, "scales": (1.0, 1.0)}],
+    [{"scales": (1.0, 0.7)}, {"zeros": (-4, 9)}, {"requant": Requant((1.0, 1.0), -4, -4, 60)}],
     ids=str,
 )
 def test_other_parts_are_copied(changes):
     graph = two_parts(**changes)
-    limited = "lo" in changes
+    limited = "requant" in changes
     expected = ["QConcat"] if limited else ["QClip", "QConcatView"]
     assert kinds(graph) == ["QClip", "QClip", *expected, "QClip"]
     check_numbers(graph)

@@ -7,7 +7,7 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.isa.config import load_config
 
 
@@ -22,9 +22,15 @@ def layer(tiny):
     """16 to 16 channels, 3×3, on 12×12 pixels."""
     rng = np.random.default_rng(1)
     node = ops.QConv2d(
-        name="conv", output="y", data="x", weight="w", bias="b", pads=(1, 1, 1, 1),
-        in_zp=3, out_zp=-5, scale=(0.001,) * 16,
-    )  # fmt: skip
+        name="conv",
+        output="y",
+        data="x",
+        weight="w",
+        bias="b",
+        pads=(1, 1, 1, 1),
+        zeros=(3,),
+        requant=Requant((0.001,) * 16, -5),
+    )
     tensors = {
         "x": TensorType((1, 16, 12, 12), "int8"),
         "y": TensorType((1, 16, 12, 12), "int8"),

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from vdla import api
 from vdla.analysis.ort import ort_run
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
@@ -97,9 +97,14 @@ def test_dense_layers(m, k, n, zero, seed, vectors):
     }
     scale = tuple(float(np.float32(s)) for s in rng.uniform(1e-4, 2e-3, n))
     node = ops.QDense(
-        name="d", output="y", data="x", weight="w", bias="b", in_zp=zero, out_zp=3, scale=scale,
-        lo=-100,
-    )  # fmt: skip
+        name="d",
+        output="y",
+        data="x",
+        weight="w",
+        bias="b",
+        zeros=(zero,),
+        requant=Requant(scale, 3, -100),
+    )
     equal(node, known, {"x": bytes_of(rng, "int8", m, k)}, vectors)
 
 

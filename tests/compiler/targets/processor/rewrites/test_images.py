@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
@@ -430,17 +430,16 @@ class Integers(Net):
         self.tensors[name] = TensorType(array.shape, str(array.dtype))
         return name
 
-    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, kind=ops.QConv2d, zero=5,
-              **fields):  # fmt: skip
+    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, zero=5, **fields):
         inputs = self.shape(data)[1] // groups
         weight = self.rng.integers(-128, 128, (outputs, inputs, *kernel)).astype(np.int8)
         bias = self.rng.integers(-biases, biases, outputs).astype(np.int32)
         usual = max(74 * 74 * np.sqrt(weight[0].size), biases)  # the size of a sum
         scale = self.rng.uniform(0.3, 1.0, outputs) * 90 / usual
+        requant = Requant(tuple(float(s) for s in scale.astype(np.float32)), zero, -120, 119)
         return self.add(
-            kind, data=data, weight=self.stored(weight), bias=self.stored(bias), groups=groups,
-            in_zp=int(self.rng.integers(-128, 128)), out_zp=zero,
-            scale=tuple(float(s) for s in scale.astype(np.float32)), lo=-120, hi=119, **fields,
+            ops.QConv2d, data=data, weight=self.stored(weight), bias=self.stored(bias),
+            groups=groups, zeros=(int(self.rng.integers(-128, 128)),), requant=requant, **fields,
         )  # fmt: skip
 
 
@@ -467,10 +466,9 @@ def test_integer_convolutions_are_exact(data):
               "strides": strides}  # fmt: skip
     outputs = channels if depthwise else draw(st.sampled_from([8, 24, 32]))
     name = net.qconv(name, outputs, groups=channels if depthwise else 1, **window)
-    last = net.qconv(
-        name, outputs, (1, 1), kind=ops.QConv2dAdd, residual=name, add_scales=(0.7, 1.3), res_zp=-4,
-        add_zp=3, add_lo=-100,
-    )  # fmt: skip
+    total = Requant((0.7, 1.3), 3, -100)
+    addition = ops.AddStep(addend=name, zeros=(5, -4), requant=total)
+    last = net.qconv(name, outputs, (1, 1), epilogue=(addition,))
     check_integers(net.graph(last))
 
 
@@ -483,10 +481,9 @@ def test_results_beyond_int32_are_clipped_and_do_not_wrap():
     """The largest sum, 64 * 128, times 2**18 is 2**31, which int32 hasn't."""
     net = Integers((1, 1, 4, 4))
     weight = np.full((16, 1, 1, 1), -64, np.int8)
-    y = net.add(
-        ops.QConv2d, data="x", weight=net.stored(weight), bias=net.stored(np.zeros(16, np.int32)),
-        in_zp=0, out_zp=0, scale=(2.0**18,) * 16,
-    )  # fmt: skip
+    names = {"weight": net.stored(weight), "bias": net.stored(np.zeros(16, np.int32))}
+    requant = Requant((2.0**18,) * 16, 0)
+    y = net.add(ops.QConv2d, data="x", **names, zeros=(0,), requant=requant)
     graph, x = net.graph(y), np.full((1, 1, 4, 4), -128, np.int8)
     assert (evaluate(graph, {"x": x})[y] == 127).all()
     assert (compiled(graph, x)[y] == 127).all()
@@ -495,10 +492,10 @@ def test_results_beyond_int32_are_clipped_and_do_not_wrap():
 def test_integer_pools_and_sums_of_blocks():
     net = Integers((1, 4, 9, 9))
     x, y = net.qconv("x", 16, zero=3), net.qconv("x", 16, zero=-8)
-    total = net.add(ops.QAdd, a=x, b=y, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99)
+    total = net.add(ops.QAdd, a=x, b=y, zeros=(3, -8), requant=Requant((0.31, 1.7), 1, high=99))
     pooled = net.add(ops.QMaxPool, data=total, kernel=(2, 2), strides=(2, 2), pads=(1, 0, 0, 1))
     mean = net.add(
-        ops.QAvgPool, data=total, kernel=(3, 3), pads=(1, 1, 1, 1), in_scale=0.11, out_scale=0.07,
-        in_zp=3, out_zp=-2,
+        ops.QAvgPool, data=total, kernel=(3, 3), pads=(1, 1, 1, 1), zeros=(3,),
+        requant=Requant((0.04,), -2),
     )  # fmt: skip
     check_integers(net.graph(pooled, mean))
