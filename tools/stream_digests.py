@@ -1,0 +1,56 @@
+"""Prints a digest of the accelerator's streams for some networks, to compare two commits.
+
+    python tools/stream_digests.py [FILE ...] [--networks 25] [-c paper -c tiny]
+
+For each config and network a line: the number of streams, of their instructions, and a digest over
+their bytes and micro-ops. A change of the compiler that is to change no stream prints the same
+lines as before; run the same file for both commits, by path. Networks are those of
+``graph_digests.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import tempfile
+from pathlib import Path
+
+from graph_digests import CONFIGS, networks
+
+from vdla.compiler.build import link_graph
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.isa.config import load_config
+from vdla.support.errors import UserError
+
+
+def summary(path: Path, config: str) -> str:
+    """Streams and instructions of a network, and sixteen hex digits over their bytes; where there
+    are none, why."""
+    try:
+        linked = link_graph(import_onnx(path), load_config(config))
+    except UserError as error:
+        return f"none: {str(error).partition(chr(10))[0]}"
+    content = hashlib.sha256()
+    for program in linked.programs.values():
+        content.update(program.stream())
+    for address, uops in linked.uops.items():
+        content.update(address.to_bytes(8, "little") + uops.tobytes())
+    count = sum(len(program.instructions) for program in linked.programs.values())
+    return f"{len(linked.programs)} {count:7} {content.hexdigest()[:16]}"
+
+
+def main() -> None:
+    """Prints the lines."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--networks", type=int, default=25)
+    parser.add_argument("-c", "--config", action="append")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        for path in (*networks(arguments.networks, Path(name)), *arguments.files):
+            for config in arguments.config or CONFIGS:
+                print(f"{config:10} {path.stem:20} {summary(path, config)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
