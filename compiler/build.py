@@ -1,7 +1,8 @@
 """From an ONNX model to a module: the compiler, top to bottom.
 
 ONNX → typed graph → fuse, fold → for each target: rewrite → place → for each target: lower
-     → for each target: lay out → for each target: finish → plan memory → link the streams → module
+     → for each target: lay out → for each target: finish → for each target: part → plan memory
+     → for each target: link → module
 """
 
 from __future__ import annotations
@@ -27,15 +28,14 @@ from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
-from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.errors import NoCodeError, TargetError
 from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.steps import Functions, check_external
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.search.function_records import FunctionRecords
-from vdla.compiler.targets.target import Layout, Target, place, place_node
+from vdla.compiler.targets.target import Code, Layout, Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 from vdla.support.garbage import rare_collection
@@ -151,7 +151,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     """
     options = options or Options()
     network, dump = _network(graph, config, options)
-    return assemble(network, config, options.processor, options.gpu, dump)
+    return assemble(network, config, dump)
 
 
 def link_graph(graph: Graph, config: Config, options: Options | None = None) -> LinkedNetwork:
@@ -172,33 +172,15 @@ def _network(graph: Graph, config: Config, options: Options) -> tuple[Network, D
             )
     compilation = _compilation(graph, config, options)
     compilation.rewrite()
-    check_external(compilation.graph, options.processor)
+    compilation.check()
     compilation.lower(options.progress)
     compilation.lay_out()
-    made = compilation.finish()
-    own = (ACCELERATOR, PROCESSOR, GPU)
-    others = (codes for device, codes in made.items() if device not in own)
-    codes = {name: code for each in others for name, code in each.items()}
-    network = Network(
-        compilation.graph,
-        compilation.placements,
-        made.get(ACCELERATOR, {}),
-        compilation.lowered,
-        made[PROCESSOR],
-        made.get(GPU, {}),
-        codes,
-    )
-    return network, compilation.dump
+    return compilation.network(compilation.finish()), compilation.dump
 
 
-def processor_functions(
-    graph: Graph, config: Config, options: Options | None = None
-) -> tuple[Graph, Placements, Functions]:
-    """An imported graph laid out for its devices, where its nodes run, and the functions of those
-    that the processor runs, by the nodes' names; the accelerator's instructions aren't made."""
-    placed = _placed(graph, config, options or Options())
-    target = next(each for each in placed.targets if isinstance(each, ProcessorTarget))
-    return placed.graph, placed.placements, target.finish(placed.graph, placed.placements, {})
+def placed_network(graph: Graph, config: Config, options: Options | None = None) -> Network:
+    """An imported graph laid out for its targets, without any code."""
+    return _placed(graph, config, options or Options()).network({})
 
 
 def rewritten_graph(
@@ -250,6 +232,13 @@ class _Compilation:
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.placements = place(self.graph, self.targets, self.places, self.reasons)
 
+    def check(self) -> None:
+        """Raises TargetError where a target objects to the placed graph."""
+        for target in self.targets:
+            objection = target.objection(self.graph)
+            if objection is not None:
+                raise TargetError(objection)
+
     def lower(self, progress: Progress) -> None:
         """Has targets make the code of their nodes; a node without falls to the next target."""
         for number, target in enumerate(self.targets):
@@ -284,12 +273,16 @@ class _Compilation:
         self.graph = verify(graph, self.spec, before=self.graph)
         self.dump.graph(done.name, graph)
 
-    def finish(self) -> dict[str, Mapping[str, Any]]:
-        """Code that each target made of its nodes, by the target's device."""
-        return {
-            target.DEVICE: target.finish(self.graph, self.placements, self.lowered)
-            for target in self.targets
-        }
+    def finish(self) -> dict[str, Code[object]]:
+        """Code that the targets made of their nodes, by the nodes' names."""
+        result: dict[str, Code[object]] = {}
+        for target in self.targets:
+            result |= target.finish(self.graph, self.placements, self.lowered)
+        return result
+
+    def network(self, codes: Mapping[str, Code[object]]) -> Network:
+        """The laid-out graph, with codes of its nodes."""
+        return Network(self.graph, self.placements, self.targets, codes)
 
 
 def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
@@ -324,7 +317,7 @@ def accelerator_layers(
     """The accelerator operators of an imported graph, and where everything was placed."""
     options = options or Options()
     placed = _placed(graph, config, options)
-    operators = options.accelerator(config).finish(placed.graph, placed.placements, {})
+    operators = options.accelerator(config).operators(placed.graph, placed.placements)
     return list(operators.values()), placed.placements
 
 
@@ -338,7 +331,7 @@ def place_models(
     models, options = {}, Options()
     for name, path in paths.items():
         placed = _placed(import_onnx(path, shapes), config, options)
-        operators = options.accelerator(config).finish(placed.graph, placed.placements, {})
+        operators = options.accelerator(config).operators(placed.graph, placed.placements)
         layers = [(node if len(paths) == 1 else name, op) for node, op in operators.items()]
         models[name] = Placed(placed.graph, placed.placements, layers)
     return models

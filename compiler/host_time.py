@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.build import Options, processor_functions
+from vdla.compiler.assemble import Network, tensor_table
+from vdla.compiler.build import Options, placed_network
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import address_views, plan_memory
-from vdla.compiler.placement import GPU, PROCESSOR
+from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen.llvm import compile_optimized
-from vdla.compiler.targets.processor.in_place import in_place
-from vdla.compiler.targets.processor.steps import (
-    function_constants,
-    make_steps,
-    tensor_table,
-)
+from vdla.compiler.targets.processor.part import HostPart
 from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
 from vdla.compiler.targets.processor.timing.model import HostTime, modelled
 from vdla.isa.config import Config
@@ -40,30 +36,40 @@ def host_time(
         machine: that processor's description; by default the one of its name.
 
     Raises:
-        TargetError: the processor isn't described, or a GPU takes part.
+        TargetError: the processor isn't described, or another device takes part.
     """
-    if GPU in (options.device, options.host) or options.target is not None:
-        raise TargetError(
-            "host time: expected a network for a processor, with the accelerator or without, "
-            f"found one for {options.target.DEVICE if options.target else GPU}"
-        )
+    for target in options.targets(config):
+        if target.DEVICE not in (ACCELERATOR, PROCESSOR):
+            raise TargetError(
+                "host time: expected a network for a processor, with the accelerator or without, "
+                f"found one for {target.DEVICE}"
+            )
     machine = machine or machine_for(options.processor)
-    graph, placements, functions = processor_functions(graph, config, options)
-    functions, shared = in_place(graph, placements, functions)
-    steps = make_steps(graph, placements, functions)
-    constants = function_constants(graph, functions)
-    memory = plan_memory(graph, constants, {**shared, **address_views(graph)})
-    own = {function.func.name: function.func for function in functions.values()}
-    text = compile_optimized(own.values(), options.processor)
+    network = processor_network(graph, config, options)
+    graph, parts = network.graph, network.parts()
+    steps, host = network.steps(parts), parts[PROCESSOR]
+    assert isinstance(host, HostPart)
+    needs = host.needs()
+    memory = plan_memory(graph, needs.constants, {**needs.views, **address_views(graph)})
+    text = compile_optimized(host.functions.values(), options.processor)
     operators = {
         node.name: _operators(node)
         for node in graph.nodes
-        if placements[node.name].device == PROCESSOR
+        if network.placements[node.name].device == PROCESSOR
     }
-    table = tensor_table(graph, memory, constants)
+    table = tensor_table(graph, memory, needs.constants)
     shared_names = shared_tensors(steps, (*graph.inputs, *graph.outputs))
     result = modelled(text, steps, table, operators, machine)
     return replace(result, shared_bytes=sum(table[name].nbytes for name in shared_names))
+
+
+def processor_network(graph: Graph, config: Config, options: Options) -> Network:
+    """An imported graph laid out for its devices, with the functions that the processor runs; the
+    accelerator's instructions aren't made."""
+    network = placed_network(graph, config, options)
+    processor = network.targets[-1]
+    codes = processor.finish(network.graph, network.placements, {})
+    return replace(network, codes=codes)
 
 
 def _operators(node: Node) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from vdla.compiler.placement import ACCELERATOR, report
 from vdla.compiler.targets.accelerator.estimates import layer_cycles
 from vdla.compiler.targets.accelerator.loop_store import user_store
 from vdla.compiler.targets.accelerator.operators.template import Operator
+from vdla.compiler.targets.accelerator.part import StreamPart
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.search.workload import sources
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
@@ -124,7 +125,7 @@ class Networks:
         options = self._options()
         try:
             placed, placements = placed_graph(self.graphs[name], config, options)
-            operators = options.accelerator(config).finish(placed, placements, {})
+            operators = options.accelerator(config).operators(placed, placements)
         except (*NO_KERNEL, UserError) as error:
             return [], _line(error)
         return list(operators.values()), self._refusal(name, report(placed, placements))
@@ -209,15 +210,17 @@ def bound_cycles(work: Work, config: Config) -> float:
 
 def _simulated(linked: LinkedNetwork, config: Config, counted: bool) -> NetworkRun:
     """The streams of a network, one after another. Of DRAM, cycles depend on micro-ops alone."""
+    streams = linked.parts[ACCELERATOR]
+    assert isinstance(streams, StreamPart)
     dram = np.zeros(linked.dram_bytes, np.uint8)
-    for address, uops in linked.uops.items():
+    for address, uops in streams.uops.items():
         dram[address : address + uops.size] = uops
     runs, layers, counts = [], dict[str, int](), Counts()
-    for name, program in linked.programs.items():
+    for name, program in streams.programs.items():
         stream = Stream.of(config, program.instructions, program.base)
         run = run_stream(stream, dram, numerics=False)
         runs.append(run)
-        _share(run, linked.linked[name].layers, layers)
+        _share(run, streams.linked[name].layers, layers)
         counts += counts_of(stream, dram) if counted else Counts()
     cycles = sum(run.cycles for run in runs)
     return NetworkRun(cycles, layers, runs=tuple(runs), counts=counts if counted else None)

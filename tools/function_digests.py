@@ -22,7 +22,7 @@ from vdla.compiler.build import Options, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import model_path
 from vdla.compiler.targets.processor.description.processor import Processor, find_processor
-from vdla.compiler.targets.processor.steps import node_functions
+from vdla.compiler.targets.processor.node_functions import node_functions
 from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config
 

@@ -25,7 +25,8 @@ from itertools import product
 import llvmlite.binding as llvm
 
 from vdla.compiler import models
-from vdla.compiler.build import Options, import_graph, processor_functions
+from vdla.compiler.build import Options, import_graph
+from vdla.compiler.host_time import processor_network
 from vdla.compiler.targets.processor.codegen.llvm import compile_optimized
 from vdla.compiler.targets.processor.codegen.optimize import Settings
 from vdla.compiler.targets.processor.description.processor import Processor
@@ -111,9 +112,9 @@ def of_networks(processor: Processor) -> Iterator[str]:
     for name in NETWORKS:
         path = models.model_path(name)
         options = Options(device="cpu", processor=processor)
-        _, _, funcs = processor_functions(import_graph(path, options), CONFIG, options)
+        network = processor_network(import_graph(path, options), CONFIG, options)
         print(f"{processor.cpu or 'native'}: {name}", file=sys.stderr)
-        own = {made.func.name: made.func for made in funcs.values()}
+        own = {made.program.name: made.program for made in network.codes.values()}
         text = compile_optimized(own.values(), processor)
         for function in functions_of(text).values():
             if function.name.startswith(POOL):

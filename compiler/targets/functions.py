@@ -1,20 +1,25 @@
-"""Functions of all targets: names, digests, and schedules that were tuned."""
+"""Functions of all targets: names, digests, codes, and schedules that were tuned."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.express import NodeFunction
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.target import Code
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 
+Functions = Mapping[str, NodeFunction]  # by the nodes' names
+FunctionCodes = Mapping[str, Code[PrimFunc]]
 Traces = Callable[[str], Sequence[Step] | None]  # the tuned schedule by a function's digest
 
 
@@ -51,3 +56,40 @@ def replayed(
     except ScheduleError:
         return False
     return True
+
+
+# Codes of functions ------------------------------------------------------------------------------
+
+
+def codes_of(functions: Functions, graph: Graph) -> dict[str, Code[PrimFunc]]:
+    """Functions of a graph's nodes as their codes."""
+    nodes = {node.name: node for node in graph.nodes}
+    return {
+        name: Code(
+            made.func,
+            made.args,
+            constants_read(made.args, made.constants, graph),
+            _work_of(nodes[name], graph),
+        )
+        for name, made in functions.items()
+    }
+
+
+def constants_read(args: Sequence[str], own: Mapping[str, Array], graph: Graph) -> dict[str, Array]:
+    """Constants among the tensors that a code gets: its own, and those of the graph."""
+    known = (name for name in args if name in own or name in graph.constants)
+    return {name: own[name] if name in own else graph.constants[name] for name in known}
+
+
+def constants_of(codes: Iterable[Code[object]]) -> dict[str, Array]:
+    """Constants that some codes read, each once."""
+    return {name: array for code in codes for name, array in code.constants.items()}
+
+
+def _work_of(node: Node, graph: Graph) -> int:
+    """Number of operations that a node takes."""
+    parts = node.parts if isinstance(node, ops.Fused) else (node,)
+    return sum(
+        part.work([graph.tensors[n].shape for n in part.inputs], graph.tensors[part.output].shape)
+        for part in parts
+    )

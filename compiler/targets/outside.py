@@ -16,19 +16,45 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar
 
+from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import Placement, Placements
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.targets.errors import NoCodeError, TargetError
-from vdla.compiler.targets.target import Code, Report, Target
+from vdla.compiler.targets.functions import constants_of, constants_read
+from vdla.compiler.targets.target import Code, Needs, Part, Report, Target
 from vdla.compiler.targets.template import AnyScheduled, first_template, scheduled
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.printer import show
+from vdla.runtime.module import Module
+from vdla.runtime.plan import Outside
 
 GROUP = "vdla.targets"
+
+
+@dataclass(frozen=True)
+class OutsidePart(Part):
+    """Codes of another package's target, by the nodes' names, which its runtime takes as they
+    are."""
+
+    device: str
+    codes: Mapping[str, Code[bytes]]
+
+    def steps(self, row: Sequence[Node]) -> list[Outside]:
+        """A step for each node."""
+        return [Outside(n.name, self.device, n.name, self.codes[n.name].args) for n in row]
+
+    def needs(self) -> Needs:
+        """Constants of the codes."""
+        return Needs(constants_of(self.codes.values()))
+
+    def complete(self, module: Module, dump: Dumper) -> None:
+        """Gives a module the codes."""
+        module.outside = {name: code.program for name, code in self.codes.items()}
 
 
 class TemplateTarget(Target):
@@ -60,7 +86,7 @@ class TemplateTarget(Target):
         """On the target."""
         return Placement(self.DEVICE, f"{self.DEVICE} has a template for {node.op}")
 
-    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Code:
+    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Code[bytes]:
         """The code of a node, by the first template that takes it."""
         template, _ = first_template(self.TEMPLATES, node, graph, self)
         assert template is not None
@@ -68,16 +94,26 @@ class TemplateTarget(Target):
             made = scheduled(node, graph, template, self)
             if report is not None:
                 report("loops", show(made.func))
-            return Code(self.DEVICE, self.encode(made.func), made.args, made.constants)
+            return Code(self.encode(made.func), made.args, made.constants)
         except (ScheduleError, BoundsError) as error:
             raise NoCodeError(str(error)) from error
 
     def finish(
-        self, graph: Graph, placements: Placements, lowered: Mapping[str, Code]
-    ) -> dict[str, Code]:
-        """The code of its nodes."""
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, Code[bytes]]
+    ) -> dict[str, Code[bytes]]:
+        """The code of its nodes, with the constants of the graph that it reads."""
         own = (node.name for node in graph.nodes if placements[node.name].device == self.DEVICE)
-        return {name: lowered[name] for name in own if name in lowered}
+        return {
+            name: replace(code, constants=constants_read(code.args, code.constants, graph))
+            for name in own
+            if (code := lowered.get(name))
+        }
+
+    def part(
+        self, graph: Graph, placements: Placements, codes: Mapping[str, Code[bytes]]
+    ) -> OutsidePart:
+        """Codes that its runtime takes as they are."""
+        return OutsidePart(self.DEVICE, codes)
 
 
 def outside_targets() -> dict[str, EntryPoint]:

@@ -5,11 +5,13 @@ A graph goes through its targets in order. Each of them
     prepares    changes the graph of a file to what it knows, before it becomes integers
     rewrites    changes the graph to what suits it, before anything is placed
     refusal     says of an operator why it can't or shouldn't run it, or nothing
+    objection   says of a placed graph why it can't be computed, or nothing
     fusions     makes one operator of several that it was given
     lower       makes the code of an operator that it was given; where it can't, the next target
                 gets the operator
     layouts     changes how tensors lie, once it is known where every operator runs
-    finish      says what every operator is in the graph that is laid out
+    finish      gives the code of every operator that it runs in the graph that is laid out
+    part        makes its part of the module: steps of the run plan, tensors, programs
 
 Preparations, rewrites and layouts are lists of named passes, with the kinds of nodes that each
 adds. The last target refuses nothing.
@@ -19,34 +21,80 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import Placement, Placements
 from vdla.compiler.targets.errors import TargetError
+from vdla.runtime.module import Module
+from vdla.runtime.plan import Step
 
 BY_USER = "the user placed it there"
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
 
 
-@dataclass(frozen=True)
-class Code:
-    """Code that the runtime of another package's target runs for one node.
+P = TypeVar("P", covariant=True)
 
-    ``args`` are the tensors that it gets, its result last; ``constants`` are those of them that it
-    alone needs.
+
+@dataclass(frozen=True)
+class Code(Generic[P]):
+    """Code that a target made of one node.
+
+    ``program`` is as the target has it. ``args`` are the tensors that it gets, its result last, and
+    ``constants`` those that it reads and nothing writes. ``work`` is the number of its operations,
+    where the target counts them.
     """
 
-    target: str
-    code: bytes
+    program: P
     args: tuple[str, ...]
     constants: Mapping[str, Array]
+    work: int | None = None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Tensors that a part of a module has in DRAM, beside the activations of the graph.
+
+    ``constants`` are what it reads and nothing writes, by name. ``scratch`` are the bytes of
+    tensors that only a node's own code knows, by the node's name and theirs. ``beside`` are nodes
+    that run beside an earlier one, and which. ``views`` are activations that are some bytes of
+    others.
+    """
+
+    constants: Mapping[str, Array]
+    scratch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
+
+
+class Part(ABC):
+    """A target's part of a module, which is asked for its steps first, and for the rest in the
+    order that stands here."""
+
+    @abstractmethod
+    def steps(self, row: Sequence[Node]) -> Sequence[Step]:
+        """Steps of nodes of this target that follow one another in the graph."""
+
+    @abstractmethod
+    def needs(self) -> Needs:
+        """Tensors of the steps that were asked for."""
+
+    def link(self, memory: MemoryPlan, start: int) -> int:
+        """Puts what has addresses in it into DRAM, from byte ``start`` on, and gives its end."""
+        return start
+
+    @abstractmethod
+    def complete(self, module: Module, dump: Dumper) -> None:
+        """Gives a module the code that the steps name, and writes texts after passes."""
 
 
 class Target(ABC):
@@ -102,17 +150,25 @@ class Target(ABC):
         """
         raise NotImplementedError
 
+    def objection(self, graph: Graph) -> str | None:
+        """Reason for which a placed graph can't be computed with this target; None if it can."""
+        return None
+
     @abstractmethod
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """Code of each of its nodes in a laid-out graph, by name.
+    ) -> Mapping[str, Code[object]]:
+        """Code of each of its nodes in a laid-out graph, by name; a node that is no work has none.
 
         Args:
             graph: it is laid out.
             placements: where its nodes run.
-            lowered: what ``lower`` gave, by node; empty where nobody asked for code.
+            lowered: what ``lower`` gave, by node.
         """
+
+    @abstractmethod
+    def part(self, graph: Graph, placements: Placements, codes: Mapping[str, Code[Any]]) -> Part:
+        """The target's part of a module, of the code that ``finish`` gave."""
 
 
 def place(

@@ -15,7 +15,7 @@ import numpy as np
 
 from vdla.compiler.targets.processor.description.processor import NATIVE, find_processor
 from vdla.compiler.targets.processor.functions import node_function
-from vdla.compiler.targets.processor.steps import native_code
+from vdla.compiler.targets.processor.part import native_code
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.sim import SimDevice
@@ -109,7 +109,7 @@ def module_of(kernel, target) -> Module:
         tensors[param.name] = info = TensorInfo(param.shape, param.dtype, end)
         end += -(-info.nbytes // 64) * 64
     step = Host("f", kernel.func.name, tuple(names))
-    host = native_code({"": kernel}, target)
+    host = native_code([kernel.func], target)
     return Module(tensors, names[:-1], names[-1:], end, (step,), host=host)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
@@ -33,6 +34,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     template_of,
     unlike_blocks,
 )
+from vdla.compiler.targets.accelerator.part import Layer, StreamPart
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
@@ -60,7 +62,7 @@ from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_sl
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.target import Layout, Report, Target
+from vdla.compiler.targets.target import Code, Layout, Report, Target
 from vdla.isa.config import Config
 
 RUNS: Kinds = frozenset((QRunsOfImage, QImageOfRuns))
@@ -229,8 +231,11 @@ class Accelerator(Target):
         except NO_KERNEL as error:
             raise NoCodeError(str(error)) from error
 
-    def finish(
-        self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered | None]
+    def operators(
+        self,
+        graph: Graph,
+        placements: Placements,
+        lowered: Mapping[str, Lowered | None] = MappingProxyType({}),
     ) -> dict[str, Operator]:
         """Operators by their nodes' names: templates with their places in the graph. A node that is
         no work has none."""
@@ -244,3 +249,24 @@ class Accelerator(Target):
                 sizes = known.kernel.tensors if known else {}
                 operators[node.name] = operator.with_kernel(sizes)
         return operators
+
+    def finish(
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered | None]
+    ) -> dict[str, Code[Layer]]:
+        """Layers by their nodes' names, with the constants that they read."""
+        codes = {}
+        for name, operator in self.operators(graph, placements, lowered).items():
+            made = lowered[name]
+            assert made is not None  # which a node that is no work is, and it has no operator
+            layer = Layer(operator, made.tile, made.kernel)
+            node = operator.node
+            stored = [n for n in node.inputs if n in graph.constants and n not in node.parameters]
+            constants = {**operator.constants, **{n: graph.constants[n] for n in stored}}
+            codes[name] = Code(layer, tuple(operator.tensors.values()), constants)
+        return codes
+
+    def part(
+        self, graph: Graph, placements: Placements, codes: Mapping[str, Code[Layer]]
+    ) -> StreamPart:
+        """Streams of the layers."""
+        return StreamPart(graph, codes, self.config)

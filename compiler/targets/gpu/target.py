@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import GPU, PROCESSOR, Placement, Placements
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.functions import Traces, untuned
+from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.functions import Known, gpu_function, gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
+from vdla.compiler.targets.gpu.part import KernelPart
 from vdla.compiler.targets.groups import fuse_groups
 from vdla.compiler.targets.target import Layout, Target
 from vdla.compiler.targets.template import first_template
@@ -59,9 +59,14 @@ class GpuTarget(Target):
 
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
-    ) -> Mapping[str, NodeFunction]:
+    ) -> FunctionCodes:
         """Kernels of the nodes on the GPU, by the nodes' names."""
-        return gpu_functions(graph, placements, self.gpu, self.known, self.traces)
+        made = gpu_functions(graph, placements, self.gpu, self.known, self.traces)
+        return codes_of(made, graph)
+
+    def part(self, graph: Graph, placements: Placements, codes: FunctionCodes) -> KernelPart:
+        """Kernels in the GPU's language."""
+        return KernelPart(codes, self.gpu)
 
     def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         """The graph with groups of the GPU's operators as one each."""

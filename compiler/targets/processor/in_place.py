@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.plan import lifetimes
 from vdla.compiler.placement import Placements
-from vdla.compiler.targets.processor.steps import Functions
+from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.processor.views import on_processor_alone, views
+from vdla.compiler.targets.target import Code
 from vdla.compiler.tir.arith import same
 from vdla.compiler.tir.injective import stores_once
 from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
@@ -30,8 +30,8 @@ Shared = dict[str, View]  # a tensor to its place in the one whose bytes it is, 
 
 
 def in_place(
-    graph: Graph, placements: Placements, functions: Functions
-) -> tuple[Functions, Shared]:
+    graph: Graph, placements: Placements, functions: FunctionCodes
+) -> tuple[FunctionCodes, Shared]:
     """The functions, some of which write over an operand now, and all tensors that share bytes.
 
     Not where an accelerator takes part: its streams have their addresses.
@@ -50,7 +50,7 @@ class _Sharing:
     ``stores`` are the functions' only ones, and ``made`` the functions that write over: several
     nodes may have one function."""
 
-    def __init__(self, graph: Graph, placements: Placements, functions: Functions) -> None:
+    def __init__(self, graph: Graph, placements: Placements, functions: FunctionCodes) -> None:
         self.graph, self.functions = graph, dict(functions)
         self.shared = views(graph, placements)
         self.stores: dict[str, Store | None] = {}
@@ -67,9 +67,9 @@ class _Sharing:
     def write_over(self, number: int, node: Node) -> None:
         """Has a node write over an operand, if there is one that it may."""
         function = self.functions[node.name]
-        name = function.func.name
+        name = function.program.name
         if name not in self.stores:
-            self.stores[name] = _only_store(function.func)
+            self.stores[name] = _only_store(function.program)
         store = self.stores[name]
         if store is None:
             return
@@ -80,19 +80,19 @@ class _Sharing:
             place, *others = {self.place(function.args[param]) for param in params}
             if others or self.last.get(root) != number:  # constants have no last reader
                 continue
-            if _overwritable(function.func, params, store):
+            if _overwritable(function.program, params, store):
                 self.join(node, function, tuple(params), place)
                 return
 
     def join(
-        self, node: Node, function: NodeFunction, params: tuple[int, ...], place: View
+        self, node: Node, function: Code[PrimFunc], params: tuple[int, ...], place: View
     ) -> None:
         """Makes a node's result the bytes that all its parameters ``params`` are."""
-        key = (function.func.name, params)
+        key = (function.program.name, params)
         if key not in self.made:
-            self.made[key] = _over(function.func, params)
+            self.made[key] = _over(function.program, params)
         args = tuple(name for param, name in enumerate(function.args) if param not in params)
-        self.functions[node.name] = replace(function, func=self.made[key], args=args)
+        self.functions[node.name] = replace(function, program=self.made[key], args=args)
         self.last[place.whole] = self.last.pop(node.output)
         for name, (whole, offset) in self.shared.items():
             if whole == node.output:

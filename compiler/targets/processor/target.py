@@ -11,12 +11,13 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ONNXRUNTIME, PROCESSOR, Placement, Placements
-from vdla.compiler.targets.functions import Traces, untuned
+from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, untuned
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.node_functions import node_functions
+from vdla.compiler.targets.processor.part import HostPart
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.targets.processor.rewrites.products import stack_products
-from vdla.compiler.targets.processor.steps import Functions, node_functions
 from vdla.compiler.targets.target import Layout, Target
 from vdla.compiler.user import registered
 
@@ -67,11 +68,27 @@ class ProcessorTarget(Target):
             return Placement(PROCESSOR, "a user's operator without a schedule")
         return Placement(PROCESSOR, refusals[0]) if refusals else ALONE
 
+    def objection(self, graph: Graph) -> str | None:
+        """A board's processor gets compiled code alone: it runs no operator that only onnxruntime
+        has."""
+        for node in graph.nodes:
+            if isinstance(node, ops.External) and not self.processor.is_native:
+                return (
+                    f"node {node.name} ({node.op}): expected operators that vdla compiles for "
+                    f"{self.processor.cpu}, found one for onnxruntime ({node.reason}); this "
+                    "machine has it"
+                )
+        return None
+
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
-    ) -> Functions:
+    ) -> FunctionCodes:
         """Functions of the nodes on the processor, by the nodes' names."""
-        return node_functions(graph, placements, self.processor, self.traces)
+        return codes_of(node_functions(graph, placements, self.processor, self.traces), graph)
+
+    def part(self, graph: Graph, placements: Placements, codes: FunctionCodes) -> HostPart:
+        """Functions in place, and what onnxruntime runs."""
+        return HostPart(graph, placements, codes, self.processor)
 
 
 def _placed(run: Rewrite) -> Layout:

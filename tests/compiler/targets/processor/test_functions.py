@@ -20,7 +20,7 @@ from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.functions import symbol_of
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.functions import node_function
-from vdla.compiler.targets.processor.steps import node_functions
+from vdla.compiler.targets.processor.node_functions import node_functions
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import place
 from vdla.compiler.tir.interp import run

@@ -16,7 +16,7 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.processor import steps
+from vdla.compiler.targets.processor import node_functions as shared
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
@@ -29,18 +29,18 @@ HIDDEN = 24
 @pytest.fixture
 def built(monkeypatch):
     """The names of the nodes whose functions were built."""
-    names, build = [], steps.node_function
+    names, build = [], shared.node_function
 
     def node_function(node, *args):
         names.append(node.name)
         return build(node, *args)
 
-    monkeypatch.setattr(steps, "node_function", node_function)
+    monkeypatch.setattr(shared, "node_function", node_function)
     return names
 
 
 def functions(graph):
-    return steps.node_functions(graph, place(graph, [ProcessorTarget(alone=True)]))
+    return shared.node_functions(graph, place(graph, [ProcessorTarget(alone=True)]))
 
 
 def check(graph):
@@ -195,7 +195,7 @@ def test_constants_of_equal_bytes_and_other_shapes_are_two():
     graph = net.graph(net.unary("tanh", "x"))
     (function,) = functions(graph).values()
     shared = [
-        steps._with_shared(replace(function, constants={f"k{n}": array}), found)
+        shared._with_shared(replace(function, constants={f"k{n}": array}), found)
         for n, array in enumerate([*arrays, arrays[0].copy()])
     ]
     assert [list(each.constants) for each in shared] == [["k0"], ["k1"], ["k2"], ["k0"]]
@@ -231,7 +231,7 @@ def test_symbols_that_others_have_already():
 
 
 def recurrent(op, count, way="forward", batch=1):
-    """A layer of so many steps, and its inputs."""
+    """A layer of so many shared, and its inputs."""
     rng, gates, sides = np.random.default_rng(3), {"RNN": 1, "GRU": 3, "LSTM": 4}[op], 1
     sides += way == "bidirectional"
 

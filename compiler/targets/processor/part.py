@@ -1,0 +1,117 @@
+"""The processor's part of a module: functions, what onnxruntime runs, and tensors of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from vdla.compiler.dump import Dumper
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.placement import Placements
+from vdla.compiler.targets.functions import FunctionCodes, constants_of
+from vdla.compiler.targets.processor.codegen.link import link_shared
+from vdla.compiler.targets.processor.codegen.llvm import (
+    compile_assembly,
+    compile_ir,
+    compile_object,
+)
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.in_place import in_place
+from vdla.compiler.targets.target import Needs, Part
+from vdla.compiler.tir.ir import Buffer, PrimFunc
+from vdla.compiler.tir.printer import show
+from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.module import HostCode, Module
+from vdla.runtime.native import host_machine
+from vdla.runtime.plan import Host, Onnx, Open, Step
+
+
+class HostPart(Part):
+    """Functions of a processor, and models of onnxruntime.
+
+    ``given`` are the functions as ``finish`` gave them; ``codes`` write over operands where that is
+    possible, which ``views`` has.
+    """
+
+    def __init__(
+        self, graph: Graph, placements: Placements, codes: FunctionCodes, processor: Processor
+    ) -> None:
+        self.graph, self.given, self.processor = graph, codes, processor
+        self.codes, self.views = in_place(graph, placements, codes)
+
+    @property
+    def functions(self) -> Mapping[str, PrimFunc]:
+        """The functions by their own names; several nodes may have one."""
+        return {code.program.name: code.program for code in self.codes.values()}
+
+    def steps(self, row: Sequence[Node]) -> list[Step]:
+        """A step for each node, unless its result is some of another tensor's bytes."""
+        return [step for node in row if (step := self._step(node))]
+
+    def _step(self, node: Node) -> Step | None:
+        args = (*node.inputs, node.output)
+        if isinstance(node, ops.Open):
+            return Open(node.name, node.name, args, node.results, node.order)
+        if isinstance(node, ops.External):
+            return Onnx(node.name, node.name, args)
+        code = self.codes.get(node.name)
+        return Host(node.name, code.program.name, code.args) if code else None
+
+    def needs(self) -> Needs:
+        """Constants that onnxruntime reads, that are results, and that functions read."""
+        read = (name for node in self._external() for name in node.inputs)
+        known = self.graph.constants
+        constants: dict[str, Array] = {
+            name: known[name] for name in (*read, *self.graph.outputs) if name in known
+        }
+        return Needs({**constants, **constants_of(self.codes.values())}, views=self.views)
+
+    def complete(self, module: Module, dump: Dumper) -> None:
+        """Gives a module machine code, and the models of onnxruntime.
+
+        Raises:
+            TargetError: there is no linker for the processor.
+        """
+        self._write(dump)
+        module.host = native_code(self.functions.values(), self.processor)
+        module.external = {node.name: node.model for node in self._external()}
+
+    def _external(self) -> list[ops.External]:
+        return [node for node in self.graph.nodes if isinstance(node, ops.External)]
+
+    def _write(self, dump: Dumper) -> None:
+        """Writes each function, LLVM's text of it and its assembly, if anybody wants them."""
+        for name, code in self.codes.items():
+            if report := dump.layer(name):
+                before, after = self.given[name].program, code.program
+                report("loops", show(before))
+                if after is not before:
+                    report("in_place", show(after))
+                report("llvm", compile_ir([after], self.processor))
+                report("assembly", compile_assembly([after], self.processor))
+
+
+def native_code(functions: Iterable[PrimFunc], processor: Processor = NATIVE) -> HostCode | None:
+    """The functions, ready for a target; None if there are none.
+
+    For this machine they are an object file, which the runtime links with LLVM; for another, which
+    may have no LLVM, a shared object.
+
+    Raises:
+        TargetError: there is no linker for the target.
+    """
+    funcs = list(functions)
+    if not funcs:
+        return None
+    code = compile_object(funcs, processor)
+    sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}
+    if processor.is_native:
+        return HostCode(code, *host_machine(), sizes)
+    return HostCode(
+        link_shared(code, processor), processor.triple, processor.cpu, processor.features, sizes
+    )
+
+
+def _bytes(param: Buffer) -> int:
+    """The bytes of a parameter's elements."""
+    return param.size * dtype_of(param.dtype).itemsize
