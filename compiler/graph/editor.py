@@ -17,31 +17,28 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import count
-from typing import Never, TypeVar, cast, get_type_hints
+from typing import Never, cast, get_type_hints
 
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, Shape, TensorType
+from vdla.compiler.graph.neighbours import Neighbours
 
-N = TypeVar("N", bound=Node)
 Made = Node | Sequence[Node] | None  # what stands in a node's place; None: it stays
-Kinds = type[N] | tuple[type[N], ...]
 
 Visit = Callable[[Never], Made]  # of some kinds of nodes
 
 MOST_SWEEPS = 10_000  # more than any network's nodes could need, one after another
 
 
-class Editor:
+class Editor(Neighbours):
     """A graph under change. It begins as a copy of a graph, and ``graph`` gives what it became."""
 
     def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
         self._before = graph
         self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
         self.reasons = dict(graph.reasons)
-        self.outputs = frozenset(graph.outputs)
         self._places = [[node] for node in graph.nodes]
         self._at = {id(node): place for place, node in enumerate(graph.nodes)}
-        self._makers = graph.producers()
-        self._readers = graph.uses()
         self._undo: list[Callable[[], None]] = []
         self._known: dict[Hashable, str] = {}
         self._here: Node | None = None  # that is visited
@@ -62,13 +59,9 @@ class Editor:
             reasons=dict(self.reasons),
         )
 
-    def shape(self, name: str) -> Shape:
-        """A tensor's shape."""
-        return self.tensors[name].shape
-
     def is_input(self, name: str) -> bool:
         """Whether the caller gives a tensor."""
-        return name in self._before.inputs
+        return name in self.inputs
 
     def is_new(self, name: str) -> bool:
         """Whether the graph didn't have a tensor of that name before."""
@@ -81,29 +74,6 @@ class Editor:
 
     def _index(self, place: int, node: Node) -> int:
         return next(n for n, each in enumerate(self._places[place]) if each is node)
-
-    def is_alone(self, name: str) -> bool:
-        """Whether one node reads a tensor, once, and it is no output."""
-        return len(self._readers[name]) == 1 and name not in self.outputs
-
-    def readers(self, name: str) -> Sequence[Node]:
-        """The nodes that read a tensor, once per read."""
-        return self._readers[name]
-
-    def maker(self, name: str | None, kinds: Kinds[N]) -> N | None:
-        """The node that writes a tensor, if it is of some kinds."""
-        node = self._makers.get(name or "")
-        return node if isinstance(node, kinds) else None
-
-    def own_maker(self, name: str | None, kinds: Kinds[N]) -> N | None:
-        """The node of some kinds that writes a tensor which one node alone reads."""
-        node = self.maker(name, kinds)
-        return node if node is not None and self.is_alone(node.output) else None
-
-    def own_reader(self, name: str, kinds: Kinds[N]) -> N | None:
-        """The node of some kinds that alone reads a tensor."""
-        node = self._readers[name][0] if self.is_alone(name) else None
-        return node if isinstance(node, kinds) else None
 
     # Changes ----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Quant, TensorType
 
@@ -73,14 +74,6 @@ def _on_integers(node: Node, output: str, data: str, quant: Quant) -> Node:
         values["fill"] = float(quant.zero_point)  # the fill of reals is 0, or isn't used
     kind = cast("Callable[..., Node]", node.integer)
     return kind(name=node.name, output=output, data=data, **values)
-
-
-def int8_source(name: str | None, editor: Editor) -> ops.Dequantize | None:
-    """The Dequantize that makes a tensor of int8 with one scale; None where none does."""
-    node = editor.maker(name, ops.Dequantize)
-    if node is None or node.axis is not None or editor.tensors[node.data].dtype != "int8":
-        return None
-    return node
 
 
 def quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:

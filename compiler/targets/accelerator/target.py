@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
@@ -16,6 +16,7 @@ from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.spec import LAYOUT, Kinds, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
@@ -32,10 +33,8 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Tile,
     operator_of,
     template_of,
-    unlike_blocks,
 )
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
-from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
@@ -103,6 +102,11 @@ class Accelerator(Target):
     loops: LoopStore | None = None
 
     @property
+    def capability(self) -> Capability:
+        """What it takes of a graph."""
+        return Capability(self.config, self.min_fill, self.strict)
+
+    @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
         """Attention's operators in one spelling, normalizations and softmax in pieces as one, where
         it has integers for them."""
@@ -118,47 +122,21 @@ class Accelerator(Target):
     def rewrites(self) -> Sequence[Pass[Rewrite]]:
         """Moves become addresses, or convolutions; convolutions of few channels get more."""
 
-        def sliced(graph: Graph) -> Graph:
-            return view_slices(graph, self.config, self.min_fill)
-
-        def selected(graph: Graph) -> Graph:
-            return select_channels(graph, self.config, self.min_fill)
-
-        def viewed(graph: Graph) -> Graph:
-            return view_parts(graph, self.config, self.min_fill)
-
-        def folded(graph: Graph) -> Graph:
-            return fold_taps(graph, self.config, self.min_fill)
-
-        def in_rows(graph: Graph) -> Graph:
-            return sequences_as_rows(graph, self.config, self.min_fill)
-
-        def in_parts(graph: Graph) -> Graph:
-            return part_layers(graph, self.config.channel_block)
-
-        def with_whole_heads(graph: Graph) -> Graph:
-            if unlike_blocks(self.config):
-                return graph
-            return pad_heads(graph, self.config.channel_block)
-
-        def in_images(graph: Graph) -> Graph:
-            return sequences_as_images(graph, self.config, self.min_fill, self.strict)
-
-        def unflattened(graph: Graph) -> Graph:
-            return read_images(graph, self.config, self.min_fill)
+        def on(rewrite: Callable[[Graph, Capability], Graph]) -> Rewrite:
+            return lambda graph: rewrite(graph, self.capability)
 
         return (
-            Pass("sequences_as_rows", in_rows, adds=frozenset((ops.QTakeView,))),
-            Pass("part_layers", in_parts),
-            Pass("pad_heads", with_whole_heads),
-            Pass("sequences_as_images", in_images, adds=RUNS),
+            Pass("sequences_as_rows", on(sequences_as_rows), adds=frozenset((ops.QTakeView,))),
+            Pass("part_layers", on(part_layers)),
+            Pass("pad_heads", on(pad_heads)),
+            Pass("sequences_as_images", on(sequences_as_images), adds=RUNS),
             Pass("fuse_sums", fuse_residual),
-            Pass("read_images", unflattened),
-            Pass("view_slices", sliced, adds=frozenset((ops.QTakeView,))),
-            Pass("select_channels", selected, adds=frozenset((ops.AddStep,))),
+            Pass("read_images", on(read_images)),
+            Pass("view_slices", on(view_slices), adds=frozenset((ops.QTakeView,))),
+            Pass("select_channels", on(select_channels), adds=frozenset((ops.AddStep,))),
             Pass("rescale_tables", rescale_tables),
-            Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),
-            Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
+            Pass("view_parts", on(view_parts), adds=frozenset((ops.QConcatView,))),
+            Pass("fold_taps", on(fold_taps), adds=frozenset((ops.Im2col,))),
         )
 
     @property
@@ -204,7 +182,7 @@ class Accelerator(Target):
         """Reason for which a node is better off on the processor: no template, or one
         that says so.
         """
-        return refusal(node, graph, self.config, self.min_fill)
+        return self.capability.refusal(node, graph)
 
     def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
         """On the accelerator; the template says as what."""

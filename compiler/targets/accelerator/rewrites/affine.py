@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Shape
-from vdla.compiler.targets.accelerator.rewrites.neighbours import quantizing
 
 IMAGE = 4  # dimensions of an image
 

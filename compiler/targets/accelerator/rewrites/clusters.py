@@ -23,7 +23,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import int8_source, meets
 from vdla.compiler.graph.ir import Array, GraphError, Node, Requant, Shape
+from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
@@ -31,7 +33,6 @@ from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.graph.sums import check_products
 from vdla.compiler.targets.accelerator.rewrites.form import Form, Order
 from vdla.compiler.targets.accelerator.rewrites.matcher import deviation_of
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,15 @@ class Product(Cluster):
         core = around.maker(node.data, ops.MatMul)
         if core is None:
             return None
-        a, b = around.source(core.a), around.source(core.b)
+        a, b = int8_source(core.a, around), int8_source(core.b, around)
         stacks = {around.shape(name)[:-2] for name in (core.a, core.b)}
-        alone = len(around.uses[core.output]) == 1 and core.output not in around.graph.outputs
+        alone = len(around.readers(core.output)) == 1 and core.output not in around.outputs
         if a is None or b is None or len(stacks) > 1 or not alone:
             return None
         try:
             check_products(around.shape(core.a)[-1], a.zero_point[0], b.zero_point[0])
         except GraphError as error:
-            around.graph.reasons[core.name] = str(error)
+            around.reasons[core.name] = str(error)
             return None
         return cls(node, (a, b), len(around.shape(node.output)))
 
@@ -99,7 +100,7 @@ class Product(Cluster):
         if not any(known):
             return None
         *stack, rows, columns = range(self.rank)
-        softmax = around.meets(self.quantize.output, ops.Softmax, PASSED)
+        softmax = meets(self.quantize.output, ops.Softmax, PASSED, around)
         channels, pixels = (rows, columns) if softmax else (columns, rows)
         return Order(tuple(stack), (channels,), (pixels,))
 
@@ -136,7 +137,7 @@ class SoftmaxCluster(Cluster):
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The softmax of int8 that a node quantizes."""
         core = around.maker(node.data, ops.Softmax)
-        if core is None or (source := around.source(core.data)) is None:
+        if core is None or (source := int8_source(core.data, around)) is None:
             return None
         return cls(node, (source,), core.axis)
 
@@ -179,7 +180,7 @@ class Mean(Cluster):
         core = around.maker(node.data, ops.Reduce)
         if core is None or core.function != "mean":
             return None
-        source = around.source(core.data)
+        source = int8_source(core.data, around)
         return (
             cls(node, (source,), core.axes, core.keepdims, around.shape(core.data))
             if source
@@ -245,7 +246,7 @@ class Normalization(Cluster):
     def find(cls, node: ops.Quantize, around: Neighbours) -> Self | None:
         """The normalization of int8 that a node quantizes."""
         whole = deviation_of(node.data, around)
-        source = around.source(whole.data) if whole else None
+        source = int8_source(whole.data, around) if whole else None
         if whole is None or source is None:
             return None
         rank = len(around.shape(whole.data))
@@ -294,7 +295,7 @@ def cluster_of(node: ops.Quantize, around: Neighbours) -> Cluster | None:
     """Cluster that a node quantizes; None where it quantizes none, or the result isn't int8 with
     one scale.
     """
-    if node.axis is not None or around.graph.tensors[node.output].dtype != "int8":
+    if node.axis is not None or around.tensors[node.output].dtype != "int8":
         return None
     kinds: tuple[type[Cluster], ...] = (Product, SoftmaxCluster, Mean, Normalization)
     return next((c for kind in kinds if (c := kind.find(node, around)) is not None), None)

@@ -16,17 +16,22 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.targets.accelerator.capability import Capability
+from vdla.compiler.targets.accelerator.operators.template import unlike_blocks
 from vdla.support.numbers import ceil_div
 
 Axis = tuple[str, int]  # of a tensor
 
 
-def pad_heads(graph: Graph, block: int) -> Graph:
+def pad_heads(graph: Graph, accelerator: Capability) -> Graph:
     """Fills the blocks of heads.
 
     before: d = QDense(x): [50, 48]; h = QReshape(d): [1, 50, 2, 24]; y = MatMul(DQ(h turned), ...)
     after:  d = QDense(x): [50, 64]; h = QReshape(d): [1, 50, 2, 32]; y = MatMul(DQ(h turned), ...)
     """
+    block = accelerator.block
+    if unlike_blocks(accelerator.config):
+        return graph
     for node in graph.nodes:
         if not isinstance(node, ops.MatMul):
             continue

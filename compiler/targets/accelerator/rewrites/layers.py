@@ -11,10 +11,10 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.ir import Array, Node, Shape
+from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.targets.accelerator.rewrites.form import Order
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 
 # A maximum is a minimum of another choice.
 ByElement = ops.QAdd | ops.QClip | ops.QTable | QMinimum | QMultiply
@@ -62,7 +62,7 @@ def joined(node: Node, around: Neighbours) -> ops.QTake | None:
     if not isinstance(node, ops.QConcat):
         return None
     plain = all(map(node.is_copy, range(len(node.parts))))
-    takes = [around.makers.get(part) for part in node.parts]
+    takes = [around.maker(part, Node) for part in node.parts]
     parts = [take for take in takes if isinstance(take, ops.QTake)]
     if not plain or len(parts) < len(takes):
         return None

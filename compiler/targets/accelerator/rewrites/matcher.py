@@ -15,7 +15,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Shape
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
+from vdla.compiler.graph.neighbours import Neighbours
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Matcher:
         """Parts of a normalization, as by ``scaled``, of x * factor + (beta - mean * factor)."""
         for first, second in _both(self.binary(name, "add")):
             product, rest = self.binary(first, "mul"), self.binary(second, "sub")
-            if product is None or rest is None or rest[0] not in self.around.graph.constants:
+            if product is None or rest is None or rest[0] not in self.around.constants:
                 continue
             for x, factor in _both(product):
                 inverse, gamma = self.operand(factor, "mul")
@@ -111,12 +111,12 @@ class _Matcher:
                 if under is None or mean is None or mean.data != x:
                     continue
                 if above := self.above(x, mean.output):
-                    return above, under, gamma, self.around.graph.constants[rest[0]]
+                    return above, under, gamma, self.around.constants[rest[0]]
         return None
 
     def above(self, x: str, mean: str) -> str | None:
         """The tensor that is the difference of two others."""
-        users = self.around.uses.get(mean, ())
+        users = self.around.readers(mean)
         return next((n.output for n in users if self.binary(n.output, "sub") == (x, mean)), None)
 
     def binary(self, name: str, *functions: str) -> tuple[str, str] | None:
@@ -130,7 +130,7 @@ class _Matcher:
         """Tensor that a constant is combined with, and the constant; the tensor itself where none
         is.
         """
-        known = self.around.graph.constants
+        known = self.around.constants
         for value, constant in _both(self.binary(name, function)):
             if constant in known:
                 return value, known[constant]
@@ -153,7 +153,7 @@ class _Matcher:
         base, exponent = self.operand(name, "pow")
         if exponent is not None and bool((exponent == -0.5).all()):
             return base
-        pair, known = self.binary(name, "div"), self.around.graph.constants
+        pair, known = self.binary(name, "div"), self.around.constants
         if pair and pair[0] in known and bool((known[pair[0]] == 1).all()):
             return self.unary(pair[1], "sqrt")
         return None

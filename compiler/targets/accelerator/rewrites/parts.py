@@ -13,10 +13,11 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import ByElement, operands, operands_first
 
 
-def part_layers(graph: Graph, block: int) -> Graph:
+def part_layers(graph: Graph, accelerator: Capability) -> Graph:
     """Makes parts of layers that are only read in slices, and of what works on them by element.
 
     before: d = QDense(x): [1, 80]; a = QTake(d): [1, 40]; b = QTake(d): [1, 40]
@@ -27,7 +28,7 @@ def part_layers(graph: Graph, block: int) -> Graph:
 
     def cut(layer: ops.QDense | ByElement, editor: Editor) -> Made:
         """Nothing: parts of a layer stand in the places of its slices."""
-        slices = _slices(layer, block, editor)
+        slices = _slices(layer, accelerator.block, editor)
         for each in slices:
             if isinstance(layer, ops.QDense):
                 editor.replace(each, _part(layer, each, editor))

@@ -15,6 +15,7 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.compiler.targets.accelerator.rewrites.matcher import (
     Deviation,
@@ -22,7 +23,6 @@ from vdla.compiler.targets.accelerator.rewrites.matcher import (
     deviation_of,
     shares_of,
 )
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.isa.config import Config
 
 Whole = Deviation | Shares
@@ -86,14 +86,14 @@ class _Pieces:
     def meets_floats(self, node: ops.Dequantize) -> bool:
         """Whether all that reads what is dequantized combines it with a constant that nothing
         quantizes: there are no integers for that."""
-        users = self.around.uses[node.output]
+        users = self.around.readers(node.output)
         known = self.graph.constants
         combined = (isinstance(user, ops.Add | ops.Binary) for user in users)
         return all(combined) and all(any(n in known for n in user.inputs) for user in users)
 
     def is_term(self, name: str) -> bool:
         """Whether a tensor is an operand of what works by element: no weights of a layer."""
-        return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.uses[name])
+        return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.readers(name))
 
     def joined(self, node: ops.Quantize) -> Made:
         """The nodes in the place of a Quantize of pieces."""
@@ -120,7 +120,7 @@ class _Pieces:
             if (name := rest.pop()) in seen:
                 continue
             seen.add(name)
-            maker = self.around.makers.get(name)
+            maker = self.around.maker(name, Node)
             if name == real:
                 return None
             if self.real.get(name) == real:

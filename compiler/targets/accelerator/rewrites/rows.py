@@ -12,25 +12,24 @@ from dataclasses import replace
 from math import prod
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import is_early
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
-from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     BY_ELEMENT,
     convolution,
     operands,
     operands_first,
 )
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
-from vdla.isa.config import Config
 
 SEQUENCE = 3  # dimensions of a sequence: batch, steps, features; or steps, batch, features
 
 
-def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def sequences_as_rows(graph: Graph, accelerator: Capability) -> Graph:
     """Gives steps of sequences vectors to work on.
 
     before: r = QTake(x): [1, 1, 64], row 5 of x: [1, 50, 64]; v = QReshape(r): [1, 64]
@@ -42,7 +41,7 @@ def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) 
     that are all taken one by one, or were joined. Dense layers of such rows are convolutions of an
     image whose pixels they become, so that weights are loaded once for all.
     """
-    walk = _Rows(_rows_first(graph), config, min_fill)
+    walk = _Rows(_rows_first(graph), accelerator)
     return walk.editor.walk(walk.move, walk.end, walk.dense, walk.visit)
 
 
@@ -55,8 +54,8 @@ class _Rows:
             whose rows were joined, and what is made of them by element.
     """
 
-    def __init__(self, graph: Graph, config: Config, min_fill: float) -> None:
-        self.editor, self.config, self.min_fill = Editor(graph), config, min_fill
+    def __init__(self, graph: Graph, accelerator: Capability) -> None:
+        self.editor, self.accelerator = Editor(graph), accelerator
         self.around, self.stepwise = Neighbours(graph), _stepwise(graph)
         self.rows: dict[str, str] = {}
         self.shape = self.editor.shape
@@ -134,7 +133,7 @@ class _Rows:
 
     def fits(self, node: Node) -> bool:
         """Whether the accelerator takes a node."""
-        return refusal(node, self.editor.graph(), self.config, self.min_fill) is None
+        return self.accelerator.takes(node, self.editor)
 
     def taken(self, node: ops.QTake) -> Node | None:
         """Some rows one behind another, or some features of one row."""
@@ -191,7 +190,7 @@ class _Rows:
         maker = self.around.maker(name, ops.Quantize)
         if name in editor.constants:
             editor.define(rows, editor.constants[name].reshape(self.shape(rows)))
-        elif maker is not None and maker.axis is None and self.around.early(maker):
+        elif maker is not None and maker.axis is None and is_early(maker, self.around):
             real = self.editor.like(f"{rows}.real", self.shape(rows), maker.data)
             editor.insert(
                 ops.Reshape(name=real, output=real, data=maker.data),

@@ -18,14 +18,12 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, Requant
 from vdla.compiler.graph.ops.take import OUTSIDE
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
-from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.isa.config import Config
+from vdla.compiler.targets.accelerator.capability import Capability
 
 MOST_TAPS = 16  # rows or columns of a window: beyond, the host copies
 
 
-def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def select_channels(graph: Graph, accelerator: Capability) -> Graph:
     """Makes convolutions of moves that the accelerator has no addresses for.
 
     before: y = QTake(x), channels in another order, parts of blocks, a stride, a crop
@@ -36,14 +34,11 @@ def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) ->
     A node stays that would become a convolution that the accelerator refuses.
     """
 
-    def fits(node: Node, editor: Editor) -> bool:
-        return refusal(node, editor.graph(), config, min_fill) is None
-
     def tried(made: Sequence[Node], editor: Editor) -> Made:
-        return made if made and all(fits(each, editor) for each in made) else None
+        return made if made and all(accelerator.takes(each, editor) for each in made) else None
 
     def wanted(node: Node, editor: Editor) -> bool:
-        return len(editor.shape(node.output)) == 4 and not fits(node, editor)
+        return len(editor.shape(node.output)) == 4 and not accelerator.takes(node, editor)
 
     def selected(node: ops.QTake, editor: Editor) -> Made:
         return tried(_selected(node, editor), editor) if wanted(node, editor) else None

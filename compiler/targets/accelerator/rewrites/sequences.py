@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import behind, is_early, is_late
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import STRICT, Graph, Node
+from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.rows import QImageAsRows
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
-from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
-from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.capability import Capability
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE
 from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of
 from vdla.compiler.targets.accelerator.rewrites.form import (
     Form,
@@ -38,9 +40,7 @@ from vdla.compiler.targets.accelerator.rewrites.layers import (
     joined,
     operands,
 )
-from vdla.compiler.targets.accelerator.rewrites.neighbours import Neighbours
 from vdla.compiler.targets.accelerator.rewrites.runs import moved, picked, steps
-from vdla.isa.config import Config
 
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
@@ -50,9 +50,7 @@ MOST_SELECTED = 1 << 20  # weights of a convolution that moves channels
 Moves = tuple[type[ops.QReshape | ops.Reshape], type[ops.QTranspose | ops.Transpose]]
 
 
-def sequences_as_images(
-    graph: Graph, config: Config, min_fill: float = MIN_FILL, strict: bool = False
-) -> Graph:
+def sequences_as_images(graph: Graph, accelerator: Capability) -> Graph:
     """Gives layers of sequences images to work on, where the accelerator takes them then.
 
     before: x: [1, 197, 192]; r = QReshape(x): [197, 192]; d = QDense(r): [197, 768];
@@ -61,9 +59,10 @@ def sequences_as_images(
 
     Who reads a sequence gets it from the image by nodes that move elements; so does a layer its
     image where a sequence is all there is. Products of two activations are products of images.
-    ``strict`` leaves clusters float whose integers aren't the float operators' in every result.
+    A strict accelerator leaves clusters float whose integers aren't the float operators' in every
+    result.
     """
-    walk = _Sequences(graph, config, min_fill, strict)
+    walk = _Sequences(graph, accelerator)
     return walk.editor.walk(
         walk.idle, walk.follow, walk.taken, walk.ends, walk.take, walk.joined,
         walk.dense_of_batch, walk.of_order, walk.stays,
@@ -80,10 +79,10 @@ class _Sequences:
         rows: tensors [T, C] that were sequences [1, T, C].
     """
 
-    def __init__(self, graph: Graph, config: Config, min_fill: float, strict: bool) -> None:
+    def __init__(self, graph: Graph, accelerator: Capability) -> None:
         self.editor = Editor(graph)
         self.around = Neighbours(replace(graph, reasons=self.editor.reasons))
-        self.config, self.min_fill, self.strict = config, min_fill, strict
+        self.accelerator, self.lanes = accelerator, accelerator.block
         self.forms: dict[str, tuple[str, Form]] = {}
         self.clusters: dict[str, Cluster] = {}
         self.rows: set[str] = set()
@@ -122,7 +121,7 @@ class _Sequences:
 
     def fits(self, node: Node) -> bool:
         """Whether the accelerator takes a node."""
-        return refusal(node, self.editor.graph(), self.config, self.min_fill) is None
+        return self.accelerator.takes(node, self.editor)
 
     # What only moves elements -----------------------------------------------------------------
 
@@ -166,7 +165,7 @@ class _Sequences:
         image, form = self.forms.get(node.data, ("", None))
         order = form.order() if form else None
         image_itself = len(self.shape(node.output)) == len(IMAGE.perm)
-        if order is None or node.axis is not None or image_itself or not self.around.late(node):
+        if order is None or node.axis is not None or image_itself or not is_late(node, self.around):
             return None
         real = self.editor.like(f"{node.output}.image", self.shape(image), node.output)
         moves = ops.Reshape, ops.Transpose
@@ -188,7 +187,7 @@ class _Sequences:
         if taken is None:
             return None
         place, table = taken
-        shape, lanes = self.shape(image), self.config.channel_block
+        shape, lanes = self.shape(image), self.lanes
         small = place == CHANNELS and shape[1] * len(table) <= MOST_SELECTED
         made = picked(image, f"{node.output}.image", shape, PLACES[place], table, lanes)
         output = self.added(made, node.output, anyway=small)
@@ -270,9 +269,9 @@ class _Sequences:
 
     def order_of_input(self, node: Node) -> Order | None:
         """The axes of a sequence [1, T, C] in its image, where that is quantized for it."""
-        made = [name for name in operands(node) if name in self.around.makers]
+        made = [name for name in operands(node) if self.around.maker(name, Node)]
         makers = [self.around.maker(name, ops.Quantize) for name in made]
-        early = [maker is not None and self.around.early(maker) for maker in makers]
+        early = [maker is not None and is_early(maker, self.around) for maker in makers]
         sequence = len(self.shape(node.output)) == len(SEQUENCE.perm)
         return SEQUENCE if sequence and early and all(early) else None
 
@@ -281,8 +280,8 @@ class _Sequences:
         cluster = cluster_of(node, self.around)
         if cluster is None:
             return None
-        if self.strict and cluster.DIFFERS:
-            for part in self.around.behind(node):
+        if self.accelerator.strict and cluster.DIFFERS:
+            for part in behind(node, self.around):
                 self.editor.reasons[part.name] = f"{STRICT}: {cluster.DIFFERS}"
             return None
         self.clusters[node.name] = cluster
@@ -321,7 +320,7 @@ class _Sequences:
             self.editor.define(image, array.reshape(shape).copy())
             return image
         maker = self.around.maker(name, ops.Quantize)
-        if maker is not None and self.around.early(maker):
+        if maker is not None and is_early(maker, self.around):
             real = self.editor.like(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
             self.editor.insert(replace(maker, name=image, output=image, data=real))
@@ -371,7 +370,7 @@ class _Sequences:
             if batch or steps(other, places) is None:
                 return None
             return self.copied(self.transposed(image), other, places)
-        lanes, mark = self.config.channel_block, self.editor.mark()
+        lanes, mark = self.lanes, self.editor.mark()
         viewed = self.viewed(image, form, way.first)
         if viewed is None or form.size(way.first.channels) % lanes:
             return None
@@ -389,7 +388,7 @@ class _Sequences:
             return image
         alike = form.places[0] + form.places[1] == places[0] + places[1]
         inner = min(channels, form.size(form.places.channels))
-        whole = form.places.channels == places.channels or inner % self.config.channel_block == 0
+        whole = form.places.channels == places.channels or inner % self.lanes == 0
         if not (alike and whole and form.places.pixels == places.pixels):
             return None
 

@@ -15,11 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.graph.numbers import quantize
-from vdla.compiler.targets.accelerator.rewrites.neighbours import EXTREMES, quantizing
 
+EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}  # the least and the greatest of each
 FUNCTIONS = ("add", "sub", "mul")  # that have integers for a constant
 EXACT = 2.0**-8  # steps of a result that a constant may be off, such as a mask
 HALF = 0.5  # steps by which a constant of each feature may move a result, so that it is off by one

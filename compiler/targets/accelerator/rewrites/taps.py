@@ -16,14 +16,13 @@ import numpy as np
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
-from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.config import Config
 
 CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
 
 
-def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def fold_taps(graph: Graph, accelerator: Capability) -> Graph:
     """Folds taps of convolutions that are refused for their few channels.
 
     before: y = QConv2d(x: [1, 3, 224, 224], w: [64, 3, 7, 7])
@@ -37,8 +36,8 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
         maker = editor.maker(node.data, Node)
         if not node.is_plain or node.groups != 1 or isinstance(maker, ops.Im2col):
             return None
-        now = editor.graph()
-        if not _is_wanted(node, maker, now, config, min_fill):
+        now, config = editor.graph(), accelerator.config
+        if not _is_wanted(node, maker, editor, accelerator):
             return None
         folds = [_fold(node, now, rows, cols) for rows, cols in CHOICES]
         best = min(folds, key=lambda fold: _cycles(fold, now, config))
@@ -52,14 +51,15 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
 
 
 def _is_wanted(
-    node: ops.QConv2d, maker: Node | None, graph: Graph, config: Config, min_fill: float
+    node: ops.QConv2d, maker: Node | None, editor: Editor, accelerator: Capability
 ) -> bool:
     """Whether a node is a convolution of what the processor or the caller makes, refused for its
     few channels alone."""
+    of_any_fill = replace(accelerator, min_fill=0.0)
     return (
-        (maker is None or refusal(maker, graph, config, min_fill) is not None)
-        and refusal(node, graph, config, min_fill) is not None
-        and refusal(node, graph, config, 0.0) is None
+        not accelerator.takes(maker, editor)
+        and not accelerator.takes(node, editor)
+        and of_any_fill.takes(node, editor)
     )
 
 

@@ -13,12 +13,10 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Requant, Shape
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
-from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.isa.config import Config
+from vdla.compiler.targets.accelerator.capability import Capability
 
 
-def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def view_slices(graph: Graph, accelerator: Capability) -> Graph:
     """Makes slices of addresses, where the accelerator writes the data.
 
     before: y = QTake(x), channels 16 to 31 of all pixels    after: y = QTakeView(x)
@@ -27,10 +25,9 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
 
     def viewed(node: ops.QTake | ops.Take, editor: Editor) -> Made:
         maker = editor.maker(node.data, Node)
-        if maker is None or not _is_range(node, editor, config.channel_block):
-            return None
-        accelerated = refusal(maker, editor.graph(), config, min_fill) is None
-        return ops.QTakeView(**node.values()) if accelerated else None
+        ranges = _is_range(node, editor, accelerator.block)
+        views = ranges and accelerator.takes(maker, editor)
+        return ops.QTakeView(**node.values()) if views else None
 
     return rewrite(graph, viewed)
 
@@ -62,7 +59,7 @@ def _is_range_of_rows(node: ops.Take, shape: Shape) -> bool:
     return len(shape) == 2 and node.shape[1] == shape[1] and node.start_of_run(shape) is not None
 
 
-def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+def view_parts(graph: Graph, accelerator: Capability) -> Graph:
     """Makes concatenations of addresses; only parts that can't be views are copied.
 
     before: y = QConcat(a, b), a of 32 channels at the scale of y, b at another one
@@ -73,18 +70,14 @@ def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Grap
     """
     taken = set[str]()
 
-    def accelerates(node: Node | None, editor: Editor) -> bool:
-        """Whether the accelerator takes a node; the caller makes inputs, and it takes none."""
-        return node is not None and refusal(node, editor.graph(), config, min_fill) is None
-
     def joined(node: ops.QConcat, editor: Editor) -> Made:
         """Copies of some parts, and the result's addresses."""
         together = node.axis == 0 or (node.axis == 1 and editor.shape(node.output)[0] == 1)
-        if type(node) is not ops.QConcat or not together or not accelerates(node, editor):
+        if type(node) is not ops.QConcat or not together or not accelerator.takes(node, editor):
             return None
         views = {n for n in range(len(node.parts)) if _may_be_view(node, n, taken, editor)}
         makers = (editor.maker(node.parts[n], Node) for n in views)
-        if not any(accelerates(maker, editor) for maker in makers):
+        if not any(accelerator.takes(maker, editor) for maker in makers):
             return None
         copies = {n: _copy(node, n, editor) for n in range(len(node.parts)) if n not in views}
         parts = [copies[n].output if n in copies else part for n, part in enumerate(node.parts)]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import MOST_OFFSET, QNormalize
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.normalize import DIGIT, digits
-from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import load_config
 
 FULL = ["table_bytes=2048", "reciprocal_units=1"]
@@ -63,7 +63,7 @@ def normalization(channels, epsilon=0.1):
     ],
 )
 def test_refusals(case, config, options, reason):
-    answer = refusal(*case, load_config(config, options))
+    answer = Capability(load_config(config, options)).refusal(*case)
     assert answer is None if reason is None else answer.startswith(reason)
 
 

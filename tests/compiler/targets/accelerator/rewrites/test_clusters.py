@@ -12,6 +12,7 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.isa.config import load_config
 from vdla.runtime import Executor
@@ -74,7 +75,7 @@ def network(form: str) -> Any:
 def test_a_cluster_is_one_operator(form, op):
     """Of integers: no float operator stays, and results are a step from those of floats."""
     graph, rng = network(form), np.random.default_rng(1)
-    moved = sequences_as_images(graph, TINY)
+    moved = sequences_as_images(graph, Capability(TINY))
     operators = [node.op for node in moved.nodes]
     assert operators.count(op) == 1
     assert operators.count("Quantize") == operators.count("Dequantize") == 1
@@ -90,11 +91,13 @@ def test_a_factor_that_is_no_number_stays_on_the_host():
     graph = network("fused")
     (gamma,) = (name for name in graph.constants if name.endswith("gamma"))
     graph.constants[gamma] = np.full_like(graph.constants[gamma], np.inf)
-    assert "QNormalize" not in [node.op for node in sequences_as_images(graph, TINY).nodes]
+    assert "QNormalize" not in [
+        node.op for node in sequences_as_images(graph, Capability(TINY)).nodes
+    ]
 
 
 def test_without_reciprocals_a_cluster_stays_on_the_host():
     graph, config = network("fused"), load_config("tiny", ["table_bytes=2048"])
-    operators = [node.op for node in sequences_as_images(graph, config).nodes]
+    operators = [node.op for node in sequences_as_images(graph, Capability(config)).nodes]
     assert "QNormalize" not in operators
     assert "Reduce" in operators

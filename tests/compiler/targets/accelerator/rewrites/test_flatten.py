@@ -10,6 +10,7 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.isa.config import load_config
 from vdla.runtime import Executor
@@ -37,7 +38,7 @@ def kinds(graph):
 @pytest.mark.parametrize(("channels", "size"), [(16, 3), (40, 4), (24, 2)])
 def test_images_of_the_accelerator_are_read_as_they_are(channels, size, config):
     graph, config = network(channels, size), load_config(config)
-    changed = read_images(graph, config)
+    changed = read_images(graph, Capability(config))
     assert changed.nodes[-2].op == "QDense"
     assert len(changed.tensors[changed.nodes[-2].data].shape) == 4
     module = compile_graph(graph, config, Options())
@@ -55,4 +56,4 @@ def test_images_of_the_accelerator_are_read_as_they_are(channels, size, config):
 )
 def test_other_images_are_flattened(channels, size, before):
     graph = network(channels, size, before)
-    assert kinds(read_images(graph, PAPER)) == kinds(graph)
+    assert kinds(read_images(graph, Capability(PAPER))) == kinds(graph)

@@ -10,9 +10,12 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.heads import pad_heads
+from vdla.isa.config import load_config
 
 BLOCK, LENGTH, FEATURES = 8, 5, 24
+CAPABILITY = Capability(load_config("tiny", [f"block_in={BLOCK}", f"block_out={BLOCK}"]))
 
 
 @pytest.fixture(scope="module", params=[12, 6, 8])
@@ -29,7 +32,7 @@ def attention(request, tmp_path_factory):
 def test_their_blocks_are_filled(attention):
     """The products have whole blocks then, and all results are the same."""
     graph, size, inputs = attention
-    padded = pad_heads(graph, BLOCK)
+    padded = pad_heads(graph, CAPABILITY)
     assert (padded is graph) == (size % BLOCK == 0)
     whole = -size % BLOCK + size
     queries = [node.a for node in padded.nodes if node.op == "MatMul"][:1]

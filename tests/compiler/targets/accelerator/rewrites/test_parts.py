@@ -8,9 +8,11 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
+from vdla.isa.config import load_config
 
-BLOCK = 4
+CAPABILITY = Capability(load_config("tiny"))
 
 
 class Network:
@@ -74,7 +76,7 @@ def kinds(graph):
 
 def parted(graph):
     """The graph after the pass, which computes the same."""
-    after = verify(part_layers(graph, BLOCK))
+    after = verify(part_layers(graph, CAPABILITY))
     x = np.random.default_rng(2).integers(-128, 128, graph.tensors["x"].shape, np.int8)
     wanted, result = evaluate(graph, {"x": x}), evaluate(after, {"x": x})
     for name in graph.outputs:
@@ -108,27 +110,27 @@ def test_whole_blocks_are_addresses():
     n = Network(7)
     layer = n.dense("x", 10)
     graph = n.graph(n.take(layer, 0, 4), n.take(layer, 4, 10))
-    assert part_layers(graph, BLOCK).nodes == graph.nodes
+    assert part_layers(graph, CAPABILITY).nodes == graph.nodes
 
 
 def test_a_layer_that_others_read_stays():
     n = Network(7)
     layer = n.dense("x", 10)
     whole = n.graph(layer, n.take(layer, 0, 5), n.take(layer, 5, 10))
-    assert part_layers(whole, BLOCK).nodes == whole.nodes
+    assert part_layers(whole, CAPABILITY).nodes == whole.nodes
     n.dense(layer, 3)
     read = n.graph(*(node.output for node in n.nodes if node.output != layer))
-    assert part_layers(read, BLOCK).nodes == read.nodes
+    assert part_layers(read, CAPABILITY).nodes == read.nodes
 
 
 def test_slices_that_overlap_or_step_stay():
     n = Network(7)
     layer = n.dense("x", 10)
     graph = n.graph(n.take(layer, 0, 6), n.take(layer, 5, 10))
-    assert part_layers(graph, BLOCK).nodes == graph.nodes
+    assert part_layers(graph, CAPABILITY).nodes == graph.nodes
     n = Network(7)
     layer = n.dense("x", 10)
     places = (0, *range(0, 10, 2))
     step = ops.QTake(name="step", output="step", data=layer, shape=(1, 5), places=places)
     graph = n.graph(n.add(step, 5))
-    assert part_layers(graph, BLOCK).nodes == graph.nodes
+    assert part_layers(graph, CAPABILITY).nodes == graph.nodes

@@ -14,6 +14,7 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.recurrent import RecurrentBuilder, Sizes, cells
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.isa.config import load_config
 from vdla.runtime import Executor
@@ -109,7 +110,7 @@ def test_dense_layers_of_all_rows_are_convolutions(tmp_path):
     builder, output = mixed()
     quantize_model(builder.model(output), tmp_path / "m.onnx", [{"input": builder.values["input"]}])
     graph = optimize(import_onnx(tmp_path / "m.onnx"))
-    after = sequences_as_rows(graph, TINY)
+    after = sequences_as_rows(graph, Capability(TINY))
     kinds = [node.op for node in after.nodes]
     assert kinds.count("QConv2d") == kinds.count("QRowsAsImage") == kinds.count("QImageAsRows") == 2
     assert kinds.count("QDense") == [node.op for node in graph.nodes].count("QDense") - 2
@@ -125,7 +126,7 @@ def test_transformers_have_no_steps():
         row("y", "g", 0),
         outputs=("f", "y"), x=shape, f=shape, g=shape, y=(1, 1, 8),
     )  # fmt: skip
-    after = sequences_as_rows(graph, TINY)
+    after = sequences_as_rows(graph, Capability(TINY))
     assert after.producers()["f"] == graph.producers()["f"]
     same_numbers(graph, after)
 
@@ -164,7 +165,7 @@ def test_a_table_of_one_row_of_a_table():
         row("y", "f", 1),
         x=shape, f=shape, y=(1, 1, 8),
     )  # fmt: skip
-    after = sequences_as_rows(graph, TINY)
+    after = sequences_as_rows(graph, Capability(TINY))
     assert [n.op for n in after.nodes] == ["QReshape", "QTakeView", "QTable", "QReshape"]
     assert after.tensors[after.nodes[2].output].shape == (1, 8)
     same_numbers(graph, after)
@@ -177,7 +178,7 @@ def test_a_table_that_is_an_output_stays():
         row("y", "f", 1),
         outputs=("f", "y"), x=shape, f=shape, y=(1, 1, 8),
     )  # fmt: skip
-    after = sequences_as_rows(graph, TINY)
+    after = sequences_as_rows(graph, Capability(TINY))
     assert after.producers()["f"] == graph.producers()["f"]
     same_numbers(graph, after)
 
@@ -185,7 +186,7 @@ def test_a_table_that_is_an_output_stays():
 def test_every_second_feature_is_no_row():
     node = QTake(name="y", output="y", data="x", shape=(1, 1, 4), places=(0, 1, 0, 2, 4, 6))
     graph = graph_of(node, x=(1, 3, 8), y=(1, 1, 4))
-    assert sequences_as_rows(graph, TINY).nodes == graph.nodes
+    assert sequences_as_rows(graph, Capability(TINY)).nodes == graph.nodes
 
 
 def test_rows_of_two_batches_are_no_vectors_side_by_side():
@@ -197,6 +198,6 @@ def test_rows_of_two_batches_are_no_vectors_side_by_side():
                 requant=Requant((1.0, 1.0), 0)),
         **shapes,
     )  # fmt: skip
-    after = sequences_as_rows(graph, TINY)
+    after = sequences_as_rows(graph, Capability(TINY))
     assert [n.op for n in after.nodes] == ["QReshape", "QConcat"]
     same_numbers(graph, after)

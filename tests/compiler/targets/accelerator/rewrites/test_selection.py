@@ -12,6 +12,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
@@ -54,7 +55,7 @@ def values_of(graph: Graph, seed=0):
 
 def check(graph: Graph, config, expected) -> None:
     """The rewritten graph and the simulator give what the graph means."""
-    after = verify(select_channels(graph, config))
+    after = verify(select_channels(graph, Capability(config)))
     assert kinds(after) == expected
     inputs = values_of(graph)
     want = evaluate(graph, inputs)["y"]
@@ -96,18 +97,18 @@ def test_takes(tables):
 )
 def test_other_takes_stay(tables):
     graph = taken(**tables)
-    assert kinds(select_channels(graph, TINY)) == ["QTake"]
+    assert kinds(select_channels(graph, Capability(TINY))) == ["QTake"]
 
 
 def test_far_rows_stay():
     """A window of so many rows would cost more than the copy."""
     graph = taken(range(6), rows=range(40, 45), shape=(1, 6, 50, 7))
-    assert kinds(select_channels(graph, TINY)) == ["QTake"]
+    assert kinds(select_channels(graph, Capability(TINY))) == ["QTake"]
 
 
 def test_few_channels_stay():
     graph = taken([1, 0], shape=(1, 2, 5, 7))
-    assert kinds(select_channels(graph, PAPER)) == ["QTake"]
+    assert kinds(select_channels(graph, Capability(PAPER))) == ["QTake"]
 
 
 @pytest.mark.parametrize("sizes", [(6, 5), (3, 4, 6), (4, 3, 2), (5, 5, 5, 5)], ids=str)
@@ -117,7 +118,7 @@ def test_concatenations(sizes):
 
 
 def test_whole_blocks_are_joined_by_addresses():
-    assert kinds(select_channels(joined(4, 8, 3), TINY)) == ["QConcat"]
+    assert kinds(select_channels(joined(4, 8, 3), Capability(TINY))) == ["QConcat"]
 
 
 def test_moves_count_no_products():
@@ -139,6 +140,6 @@ def test_any_take_keeps_its_elements(data):
         tables[axis] = [place if 0 <= place < size else -1 for place in places]
     channels = data.draw(st.lists(st.integers(-1, 5), min_size=1, max_size=9))
     graph = taken(channels, **tables, fill=data.draw(st.integers(-128, 127)))
-    after = verify(select_channels(graph, TINY))
+    after = verify(select_channels(graph, Capability(TINY)))
     inputs = values_of(graph)
     np.testing.assert_array_equal(evaluate(after, inputs)["y"], evaluate(graph, inputs)["y"])

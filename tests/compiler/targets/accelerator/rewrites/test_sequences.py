@@ -17,6 +17,7 @@ from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes, vit
 from vdla.compiler.placement import report
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.isa.config import load_config
@@ -44,7 +45,7 @@ def kinds(graph):
 
 def test_dense_layers_are_convolutions(transformer):
     graph, image = transformer
-    moved = fuse_residual(sequences_as_images(graph, TINY))
+    moved = fuse_residual(sequences_as_images(graph, Capability(TINY)))
     assert kinds(graph).count("QDense") == 7
     assert kinds(moved).count("QDense") == 1  # of the class token alone
     assert kinds(moved).count("QConv2d+Add") == 2
@@ -65,7 +66,7 @@ def test_the_accelerator_gives_the_same(transformer):
 def test_strict_leaves_what_may_differ_to_the_host(transformer):
     """Tables and products stay on the accelerator, and the placement says what doesn't and why."""
     graph, _ = transformer
-    moved = sequences_as_images(graph, FULL, strict=True)
+    moved = sequences_as_images(graph, Capability(FULL, strict=True))
     assert [kinds(moved).count(op) for op in ("QSoftmax", "QNormalize", "QTable")] == [0, 0, 1]
     assert kinds(moved).count("QMatMul") == 1
     assert not any(STRICT in reason for reason in graph.reasons.values())
@@ -85,7 +86,7 @@ def test_a_block_is_whole(transformer):
     """With reciprocals nothing between the first and the last integers is left to the host, and a
     product by the root of the features, whose result has its own scale, is none at all."""
     graph, image = transformer
-    moved = sequences_as_images(sequences_as_rows(graph, FULL), FULL)
+    moved = sequences_as_images(sequences_as_rows(graph, FULL), Capability(FULL))
     assert [kinds(moved).count(op) for op in ("QSoftmax", "QNormalize", "Quantize")] == [1, 3, 1]
     softmax = kinds(moved).index("QSoftmax")
     assert kinds(moved)[softmax - 1] == "QMatMul"
@@ -118,7 +119,7 @@ def products(tmp_path_factory):
 def test_products_of_activations(products):
     """Heads are images by addresses; the one product needs V with its pixels as channels."""
     graph, sequence = products
-    moved = sequences_as_images(graph, TINY)
+    moved = sequences_as_images(graph, Capability(TINY))
     made = [op for op in kinds(moved) if op in ("QMatMul", "QTransposeImage", "MatMul")]
     assert made == ["QMatMul", "QTransposeImage", "QMatMul"]
     between = kinds(moved)[kinds(moved).index("QMatMul") : -4]
@@ -133,7 +134,7 @@ def test_products_on_the_accelerator(products):
     graph, sequence = products
     module = compile_graph(graph, TINY, Options())
     result = Executor(module, SimDevice(TINY)).run({"input": sequence}).outputs["last"]
-    wanted = evaluate(sequences_as_images(graph, TINY), {"input": sequence})["last"]
+    wanted = evaluate(sequences_as_images(graph, Capability(TINY)), {"input": sequence})["last"]
     np.testing.assert_array_equal(result, wanted)
 
 
@@ -144,7 +145,7 @@ def test_images_in_rows_are_no_sequence():
     m.scales[flat] = m.scales[y]
     m.output(m.dense(flat, 10))
     graph = optimize(import_model(m.model()))
-    assert kinds(sequences_as_images(graph, TINY)) == kinds(graph)
+    assert kinds(sequences_as_images(graph, Capability(TINY))) == kinds(graph)
 
 
 def test_a_dense_layer_that_the_accelerator_refuses_stays():
@@ -156,7 +157,7 @@ def test_a_dense_layer_that_the_accelerator_refuses_stays():
     m.output(m.dense(flat, 10))
     graph = optimize(import_model(m.model()))
     config = load_config("paper")
-    assert kinds(sequences_as_images(graph, config)) == kinds(graph)
+    assert kinds(sequences_as_images(graph, Capability(config))) == kinds(graph)
 
 
 def test_parts_of_a_sequence_share_its_rows():

@@ -15,6 +15,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
@@ -70,12 +71,14 @@ def image(graph: Graph) -> dict[str, np.ndarray]:
 
 def patches(graph: Graph, config=PAPER) -> list[tuple[int, int]]:
     """The kernels of the Im2col nodes that folding inserts."""
-    return [n.kernel for n in fold_taps(graph, config).nodes if isinstance(n, ops.Im2col)]
+    return [
+        n.kernel for n in fold_taps(graph, Capability(config)).nodes if isinstance(n, ops.Im2col)
+    ]
 
 
 def test_the_first_layer_of_resnet_becomes_ten_full_blocks():
     graph = network(size=(224, 224), kernel=(7, 7), strides=(2, 2), pads=(3, 3, 3, 3), outputs=64)
-    folded = verify(fold_taps(graph, PAPER))
+    folded = verify(fold_taps(graph, Capability(PAPER)))
     conv = folded.node("conv")
     assert folded.tensors[conv.data].shape == (1, 147, 112, 112)
     assert folded.constants[conv.weight].shape == (64, 147, 1, 1)
@@ -116,7 +119,7 @@ def test_one_weight_may_be_folded_in_two_ways():
     )
     both.outputs = (OUTPUT, "s")
     assert patches(verify(both)) == [(1, 3), (3, 3)]
-    inputs, folded = image(both), verify(fold_taps(both, PAPER))
+    inputs, folded = image(both), verify(fold_taps(both, Capability(PAPER)))
     want, got = evaluate(both, inputs), evaluate(folded, inputs)
     for name in both.outputs:
         np.testing.assert_array_equal(got[name], want[name])
@@ -146,7 +149,7 @@ def test_folding_and_fusing_keep_every_bit(
     graph = network(channels, size, kernel, strides, pads, dilations, zero=zero)
     inputs = image(graph)
     want = evaluate(graph, inputs)[OUTPUT]
-    folded = verify(fold_taps(graph, config))
+    folded = verify(fold_taps(graph, Capability(config)))
     np.testing.assert_array_equal(evaluate(folded, inputs)[OUTPUT], want)
     fused, _ = fuse_conversions(
         *layout(folded, place(folded, Options().targets(config)), config.channel_block)

@@ -14,6 +14,7 @@ from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.plan import address_views, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator import target
+from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.isa.config import load_config
 from vdla.isa.program import Program
@@ -75,7 +76,7 @@ class Network:
 
 
 def kinds(graph: Graph, config=TINY) -> list[str]:
-    return [node.op for node in verify(view_parts(graph, config)).nodes]
+    return [node.op for node in verify(view_parts(graph, Capability(config))).nodes]
 
 
 def check_numbers(graph: Graph, config=TINY, vthreads=2):
@@ -142,7 +143,9 @@ def test_a_part_is_a_view_of_one_result():
     a, b = n.clip(n.input(4)), n.clip(n.input(8))
     first, second = n.concat([a, b, a]), n.concat([b, n.clip(a)])
     graph = n.graph(n.clip(first), n.clip(second), n.clip(b))
-    copies = [node.name for node in view_parts(graph, TINY).nodes if ".part" in node.name]
+    copies = [
+        node.name for node in view_parts(graph, Capability(TINY)).nodes if ".part" in node.name
+    ]
     assert copies == [f"{first}.part2", f"{second}.part0"]
     check_numbers(graph)
 
@@ -180,7 +183,7 @@ def test_slices_of_whole_blocks_take_no_instructions(config, vthreads):
     x = n.clip(n.clip(n.input(4 * block - 1)))
     first, last = n.take(x, block, 3 * block), n.take(x, 3 * block, 4 * block - 1)
     graph = n.graph(n.clip(first), n.clip(last), n.take(first, block, 2 * block))
-    kinds = [node.op for node in view_slices(graph, config).nodes]
+    kinds = [node.op for node in view_slices(graph, Capability(config)).nodes]
     assert kinds == ["QClip", "QClip", "QTakeView", "QTakeView", "QClip", "QClip", "QTakeView"]
     module = check_numbers(graph, config, vthreads)
     assert [layer["op"] for layer in module.metadata["layers"]] == ["QClip"] * 4
@@ -205,13 +208,13 @@ def test_a_slice_of_a_concatenation_and_back():
 def test_other_slices_stay(first, end):
     n = Network()
     graph = n.graph(n.take(n.clip(n.input(12)), first, end))
-    assert view_slices(graph, TINY).nodes == graph.nodes
+    assert view_slices(graph, Capability(TINY)).nodes == graph.nodes
     n = Network(images=2)
     graph = n.graph(n.take(n.clip(n.input(12)), 0, 8))
-    assert view_slices(graph, TINY).nodes == graph.nodes
+    assert view_slices(graph, Capability(TINY)).nodes == graph.nodes
     n = Network()
     graph = n.graph(n.take(n.input(12), 0, 8))  # the host's
-    assert view_slices(graph, TINY).nodes == graph.nodes
+    assert view_slices(graph, Capability(TINY)).nodes == graph.nodes
 
 
 @st.composite
