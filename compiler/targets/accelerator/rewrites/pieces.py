@@ -15,14 +15,14 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
-from vdla.compiler.targets.accelerator.rewrites.matcher import (
+from vdla.compiler.graph.matcher import (
     Deviation,
     Shares,
     deviation_of,
     shares_of,
 )
+from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 
 Whole = Deviation | Shares

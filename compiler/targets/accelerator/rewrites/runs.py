@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.form import Form, Places
 from vdla.compiler.graph.ir import Array, Node, Shape
 from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
-from vdla.compiler.targets.accelerator.rewrites.form import Form, Places
 
 PIXELS = 3  # the axis of an image that has them
 

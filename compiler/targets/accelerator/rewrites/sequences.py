@@ -13,16 +13,9 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import behind, is_early, is_late
+from vdla.compiler.graph.clusters import Cluster, cluster_of
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import STRICT, Graph, Node
-from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.graph.ops.rows import QImageAsRows
-from vdla.compiler.graph.ops.take import OUTSIDE
-from vdla.compiler.graph.ops.transpose_image import QTransposeImage
-from vdla.compiler.targets.accelerator.capability import Capability
-from vdla.compiler.targets.accelerator.operators.template import BY_NODE
-from vdla.compiler.targets.accelerator.rewrites.clusters import Cluster, cluster_of
-from vdla.compiler.targets.accelerator.rewrites.form import (
+from vdla.compiler.graph.form import (
     Form,
     Order,
     Places,
@@ -30,6 +23,13 @@ from vdla.compiler.targets.accelerator.rewrites.form import (
     nearest_order,
     shared,
 )
+from vdla.compiler.graph.ir import STRICT, Graph, Node
+from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.ops.rows import QImageAsRows
+from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.targets.accelerator.capability import Capability
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     BY_ELEMENT,
     PLACES,

@@ -8,9 +8,9 @@ from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.matcher import deviation_of, shares_of
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.rewrites.matcher import deviation_of, shares_of
 from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces
 
 SHAPE, ROWS = (1, 6, 16), (1, 6, 1)

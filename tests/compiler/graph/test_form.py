@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.targets.accelerator.rewrites.form import Order, form_of, nearest_order
+from vdla.compiler.graph.form import Order, form_of, nearest_order
 
 
 @st.composite

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Shape
 from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.ops.add import Add
+from vdla.compiler.graph.ops.elementwise import Binary, Unary
+from vdla.compiler.graph.ops.reduce import Reduce
+from vdla.compiler.graph.ops.softmax import Softmax
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def deviation_of(name: str, around: Neighbours) -> Deviation | None:
 
 def shares_of(name: str, around: Neighbours) -> Shares | None:
     """The softmax that a tensor is; None where it is none."""
-    if node := around.maker(name, ops.Softmax):
+    if node := around.maker(name, Softmax):
         return Shares(node.data, node.axis)
     match = _Matcher(around)
     pair = match.binary(name, "div")
@@ -121,9 +124,9 @@ class _Matcher:
 
     def binary(self, name: str, *functions: str) -> tuple[str, str] | None:
         """The operands of a function of two that makes a tensor."""
-        if (node := self.around.maker(name, ops.Add)) and "add" in functions:
+        if (node := self.around.maker(name, Add)) and "add" in functions:
             return node.a, node.b
-        other = self.around.maker(name, ops.Binary)
+        other = self.around.maker(name, Binary)
         return (other.a, other.b) if other and other.function in functions else None
 
     def operand(self, name: str, function: str) -> tuple[str, Array | None]:
@@ -160,12 +163,12 @@ class _Matcher:
 
     def unary(self, name: str, function: str) -> str | None:
         """Tensor that a function of one operand has made a tensor of; None for another function."""
-        node = self.around.maker(name, ops.Unary)
+        node = self.around.maker(name, Unary)
         return node.data if node and node.function == function else None
 
-    def reduction(self, name: str, function: str) -> ops.Reduce | None:
+    def reduction(self, name: str, function: str) -> Reduce | None:
         """The reduction that a tensor is, whose axes stay."""
-        node = self.around.maker(name, ops.Reduce)
+        node = self.around.maker(name, Reduce)
         return node if node and node.function == function and node.keepdims else None
 
     def squares(self, name: str, of: str) -> bool:

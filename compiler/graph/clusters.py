@@ -1,0 +1,76 @@
+"""Float operators between Dequantize and Quantize that are one operator on images of integers.
+
+A **cluster** is what a Quantize has behind it, down to its sources. It knows which axes of its
+result are channels and pixels, which those of its sources then are, and its node. Each kind is a
+class in the file of its integer operator (``ops``); ``cluster_of`` tries them in turn.
+
+    product        Q(MatMul(DQ, DQ))
+    softmax        Q(Softmax(DQ))
+    mean           Q(mean(DQ))
+    normalization  Q((x - mean) / √(mean((x - mean)²) + epsilon) * gamma + beta), x = DQ; the RMS
+                   form has no mean, and factor and offset may be missing
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from vdla.compiler.graph.form import Form, Order
+from vdla.compiler.graph.ir import Array, Node
+from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.ops.quantize import Dequantize, Quantize
+
+KINDS: list[type[Cluster]] = []
+
+
+@dataclass(frozen=True)
+class Cluster(ABC):
+    """The float operators that a node quantizes, and what they read.
+
+    ``DIFFERS`` says how results may differ from the float operators', rounded; nothing where they
+    don't.
+    """
+
+    DIFFERS: ClassVar[str] = ""
+
+    quantize: Quantize
+    sources: tuple[Dequantize, ...]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        KINDS.append(cls)
+
+    @classmethod
+    @abstractmethod
+    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
+        """The cluster of this kind that a node has behind it; None where there is none."""
+
+    @abstractmethod
+    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
+        """The axes of the result in each place of its image, given how the sources lie in theirs;
+        None where they had better stay as they are."""
+
+    @abstractmethod
+    def orders(self, order: Order) -> tuple[Order, ...]:
+        """The axes of each source in its image, for those of the result."""
+
+    @abstractmethod
+    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
+        """The operator on the sources' images; ``constants`` are its other operands."""
+
+    def constants(self) -> dict[str, Array]:
+        """Arrays that its node reads besides, by the names of its fields."""
+        return {}
+
+
+def cluster_of(node: Quantize, around: Neighbours) -> Cluster | None:
+    """Cluster that a node quantizes; None where it quantizes none, or the result isn't int8 with
+    one scale.
+    """
+    if node.axis is not None or around.tensors[node.output].dtype != "int8":
+        return None
+    found = (kind.find(node, around) for kind in KINDS)
+    return next((cluster for cluster in found if cluster is not None), None)
