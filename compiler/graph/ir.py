@@ -19,8 +19,7 @@ Grammar::
                 | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat | QClip
                 | QBatchNorm | QReshape | QTranspose | QTake | QInterleave | QInterpolate | QTable
-                | QMaximum | QMultiply | QConcatView | QTakeView | QRowsAsImage | QImageAsRows
-                | QRunsOfImage | QImageOfRuns
+                | QMaximum | QMultiply | QConcatView | QTakeView | QView | QExchange
     Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, Requant, TensorType
 from vdla.compiler.graph.ops.attention import QAttention
+from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.maximum import QMaximum
@@ -34,8 +35,6 @@ from vdla.compiler.graph.ops.recurrent import (
     QLstmState,
     QNarrow,
 )
-from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
-from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
@@ -190,17 +189,14 @@ OPERATORS = {
         ops.Dense(**NAMES, weight="w"), {"x": (F, 3, 40), "w": (F, 9, 40), "y": (F, 3, 9)},
     ),
     "vectors as pixels": (
-        QRowsAsImage(**NAMES), {"x": (I8, 7, 9), "y": (I8, 1, 9, 1, 7)},
+        QExchange(**NAMES), {"x": (I8, 7, 9), "y": (I8, 1, 9, 1, 7)},
     ),
-    "runs of an image": (
-        QRunsOfImage(**NAMES, lanes=4, run=3), {"x": (I8, 2, 8, 1, 6), "y": (I8, 8, 4, 1, 3)},
-    ),
-    "image of runs": (
-        QImageOfRuns(**NAMES, channels=8, pixels=6),
-        {"x": (I8, 8, 4, 1, 3), "y": (I8, 2, 8, 1, 6)},
+    "view": (
+        ops.QView(**NAMES, shape=(8, 4, 1, 3), lanes=4),
+        {"x": (I8, 2, 8, 1, 6), "y": (I8, 8, 4, 1, 3)},
     ),
     "pixels as vectors": (
-        QImageAsRows(**NAMES), {"x": (I8, 1, 9, 1, 7), "y": (I8, 7, 9)},
+        QExchange(**NAMES), {"x": (I8, 1, 9, 1, 7), "y": (I8, 7, 9)},
     ),
     "gates": (
         QGates(
@@ -236,7 +232,7 @@ OPERATORS = {
 }  # fmt: skip
 ELSEWHERE = {
     ops.QConv2d, QAttention, ops.QDense, ops.Unary, ops.Binary, ops.QConcatView,
-    ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
+    ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
     ops.Interpolate, ops.QInterpolate,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
-from vdla.compiler.graph.ir import Graph, Node, Requant, TensorType
+from vdla.compiler.graph.ir import Graph, Requant, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.interpolate import QInterpolate
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
-from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
@@ -186,11 +186,9 @@ def exchange(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     rows, channels = pick((1, 2, 7, 35)), pick((1, 5, 16, 33, 64))
     rng = np.random.default_rng(pick(range(1 << 16)))
     vectors, image = (rows, channels), (1, channels, 1, rows)
-    if pick((0, 1)):
-        node: Node = QRowsAsImage(name="exchanged", output="y", data="x")
-        return graph(node, {"x": vectors}, image, {}, rng)
-    node = QImageAsRows(name="exchanged", output="y", data="x")
-    return graph(node, {"x": image}, vectors, {}, rng)
+    before, after = (vectors, image) if pick((0, 1)) else (image, vectors)
+    node = QExchange(name="exchanged", output="y", data="x")
+    return graph(node, {"x": before}, after, {}, rng)
 
 
 def softmax(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:

@@ -36,7 +36,7 @@ from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.table import QTable
 from vdla.compiler.graph.ops.take import QTake, Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
-from vdla.compiler.graph.ops.views import ByAddresses, QConcatView, QReshapeView, QTakeView
+from vdla.compiler.graph.ops.views import ByAddresses, QConcatView, QTakeView, QView
 from vdla.compiler.graph.ops.window import Windowed
 
 for _module in iter_modules(__path__):
@@ -89,11 +89,11 @@ __all__ = [
     "QInterpolate",
     "QMaxPool",
     "QReshape",
-    "QReshapeView",
     "QTable",
     "QTake",
     "QTakeView",
     "QTranspose",
+    "QView",
     "Quantize",
     "Reduce",
     "Relu",

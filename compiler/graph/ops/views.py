@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from typing import ClassVar, NamedTuple
 
-from vdla.compiler.graph.ir import IntegerNode, TensorType
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.concat import QConcat
-from vdla.compiler.graph.ops.reshape import QReshape
 from vdla.compiler.graph.ops.take import QTake
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.support.numbers import ceil_div
 
 
 class View(NamedTuple):
@@ -58,15 +62,49 @@ class QConcatView(QConcat, ByAddresses):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QReshapeView(QReshape, ByAddresses):
-    """A :class:`QReshape` of images that keeps channels and the order of pixels."""
+class QView(ByAddresses):
+    """The bytes of an image as one of another ``shape``, where channels lie in blocks of ``lanes``.
 
-    NOT_ACCELERATED: ClassVar[str] = ""
+    Channels that fill no block stay as they are: their number, and that of images.
+    """
+
     PLACED: ClassVar[str] = "image of another shape by addresses on int8"
+
+    data: str
+    shape: Shape
+    lanes: int
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        sizes = [[n, ceil_div(c, self.lanes), h, w] for n, c, h, w in (shapes[0], self.shape)]
+        whole = all(shape[1] % self.lanes == 0 for shape in (shapes[0], self.shape))
+        alike = whole or shapes[0][:2] == self.shape[:2]
+        if not alike or prod(sizes[0]) != prod(sizes[1]):
+            expected = f"an image with the bytes of {list(self.shape)} in blocks of {self.lanes}"
+            raise self.error(expected, list(shapes[0]))
+        return self.shape
 
     def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
         """The result, where the data is."""
         return {self.output: View(self.data)}
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        blocked = TensorType(self.shape, kind.dtype, block=self.lanes).physical
+        return unpack(pack(args[0], self.lanes).reshape(blocked), self.shape)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data, (_, channels, height, width) = recipe.image(self.data), recipe.shape(self.data)
+        sizes = ceil_div(channels, self.lanes), height, width
+        _, own, rows, columns = self.shape
+
+        def value(n: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
+            block = n * ceil_div(own, self.lanes) + te.floordiv(c, self.lanes)
+            place, at = (block * rows + y) * columns + x, list[Expr]()
+            for size in reversed(sizes):
+                place, part = te.floordiv(place, size), te.floormod(place, size)
+                at.insert(0, part)
+            return data(place, at[0] * self.lanes + te.floormod(c, self.lanes), at[1], at[2])
+
+        return recipe.compute(value, "viewed")
 
 
 @dataclass(frozen=True, kw_only=True)

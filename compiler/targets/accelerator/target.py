@@ -10,10 +10,9 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
-from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
-from vdla.compiler.graph.spec import LAYOUT, Kinds, Pass
+from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -64,7 +63,6 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.target import Code, Layout, Report, Target
 from vdla.isa.config import Config
 
-RUNS: Kinds = frozenset((QRunsOfImage, QImageOfRuns))
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
 NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
 
@@ -129,7 +127,7 @@ class Accelerator(Target):
             Pass("sequences_as_rows", on(sequences_as_rows), adds=frozenset((ops.QTakeView,))),
             Pass("part_layers", on(part_layers)),
             Pass("pad_heads", on(pad_heads)),
-            Pass("sequences_as_images", on(sequences_as_images), adds=RUNS),
+            Pass("sequences_as_images", on(sequences_as_images), adds=frozenset((ops.QView,))),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", on(read_images)),
             Pass("view_slices", on(view_slices), adds=frozenset((ops.QTakeView,))),

@@ -11,11 +11,10 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.blocks import pack
+from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
-from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
-from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
@@ -301,31 +300,40 @@ def test_channels_and_pixels_in_each_others_place():
         node.result_shape([(1, 2, 3, 4)])
 
 
-def test_runs_of_pixels_as_images_and_back():
-    """Images of one block each, in the order of bytes where channels lie in blocks."""
-    x = numbers("int8", (2, 8, 1, 6), -128, 128)
-    runs = check(QRunsOfImage(**NAMES, data="x", lanes=4, run=3), x)
-    assert runs.shape == (8, 4, 1, 3)
-    np.testing.assert_array_equal(pack(runs, 4).ravel(), pack(x, 4).ravel())
-    np.testing.assert_array_equal(
-        check(QImageOfRuns(**NAMES, data="x", channels=8, pixels=6), runs), x
-    )
-    with pytest.raises(
-        GraphError, match=r"expected whole blocks of 4 and runs of 3, found \[1, 6,"
-    ):
-        QRunsOfImage(**NAMES, data="x", lanes=4, run=3).result_shape([(1, 6, 1, 6)])
-    with pytest.raises(
-        GraphError, match=r"expected runs of images of 8 channels and 6 pixels, found"
-    ):
-        QImageOfRuns(**NAMES, data="x", channels=8, pixels=6).result_shape([(7, 4, 1, 3)])
+def view(shape, lanes=4):
+    return ops.QView(**NAMES, data="x", shape=shape, lanes=lanes)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((2, 8, 1, 6), (8, 4, 1, 3)),  # runs of pixels
+        ((8, 4, 1, 3), (2, 8, 1, 6)),
+        ((1, 12, 1, 5), (3, 4, 1, 5)),  # heads
+        ((2, 6, 4, 3), (2, 6, 1, 12)),  # no whole blocks
+    ],
+)
+def test_the_bytes_of_an_image_as_another_one(before, after):
+    x = numbers("int8", before, -128, 128)
+    viewed = check(view(after), x)
+    assert viewed.shape == after
+    np.testing.assert_array_equal(pack(viewed, 4).ravel(), pack(x, 4).ravel())
+    np.testing.assert_array_equal(check(view(before), viewed), x)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 1, 6), (2, 6, 1, 2), (1, 4, 1, 9)])
+def test_other_bytes_are_no_view(shape):
+    expected = r"an image with the bytes of \[\d, \d, 1, \d\] in blocks of 4, found \[1, 6, 1, 4\]"
+    with pytest.raises(GraphError, match=expected):
+        view(shape).result_shape([(1, 6, 1, 4)])
 
 
 def test_vectors_as_pixels_and_back():
     x = numbers("int8", (7, 5), -128, 128)
-    image = check(QRowsAsImage(**NAMES, data="x"), x)
+    image = check(QExchange(**NAMES, data="x"), x)
     np.testing.assert_array_equal(image, x.T.reshape(1, 5, 1, 7))
-    np.testing.assert_array_equal(check(QImageAsRows(**NAMES, data="x"), image), x)
-    with pytest.raises(GraphError, match=r"expected vectors \[N, C\], found \[1, 2, 3, 4\]"):
-        QRowsAsImage(**NAMES, data="x").result_shape([(1, 2, 3, 4)])
-    with pytest.raises(GraphError, match=r"expected an image \[1, C, 1, N\], found \[2, 3, 1, 4\]"):
-        QImageAsRows(**NAMES, data="x").result_shape([(2, 3, 1, 4)])
+    np.testing.assert_array_equal(check(QExchange(**NAMES, data="x"), image), x)
+    with pytest.raises(GraphError, match=r"expected vectors \[N, C\] or an image \[1, C, 1, N\]"):
+        QExchange(**NAMES, data="x").result_shape([(1, 2, 3)])
+    with pytest.raises(GraphError, match=r"or an image \[1, C, 1, N\], found \[2, 3, 1, 4\]"):
+        QExchange(**NAMES, data="x").result_shape([(2, 3, 1, 4)])

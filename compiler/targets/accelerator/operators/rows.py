@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
+from vdla.compiler.graph.ops.exchange import VECTORS, QExchange
 from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import (
     Move,
@@ -23,7 +23,7 @@ from vdla.support.numbers import ceil_div
 
 
 @dataclass(frozen=True)
-class Rows(Moves[QRowsAsImage | QImageAsRows]):
+class Rows(Moves[QExchange]):
     """``out[x, y] = data[y, x]``, where every element is a block of channels.
 
     Rows of the data are vectors, and its pixels their blocks; of an image it is the other way.
@@ -31,18 +31,18 @@ class Rows(Moves[QRowsAsImage | QImageAsRows]):
 
     NAME = "rows"
     NOUN = "exchange of vectors and pixels"
-    NODES = (QRowsAsImage, QImageAsRows)
+    NODES = (QExchange,)
 
     @classmethod
-    def of(cls, node: QRowsAsImage | QImageAsRows, graph: Graph, config: Config) -> Rows:
+    def of(cls, node: QExchange, graph: Graph, config: Config) -> Rows:
         """The template of a node."""
-        vectors = isinstance(node, QRowsAsImage)
+        vectors = len(graph.tensors[node.data].shape) == VECTORS
         rows, channels = graph.tensors[node.data if vectors else node.output].shape
         blocks = ceil_div(channels, config.channel_block)
         sizes = (rows, blocks) if vectors else (blocks, rows)
         return cls(sizes[0], (sizes[1],), config.channel_block // config.block_out)
 
-    def bind(self, node: QRowsAsImage | QImageAsRows, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: QExchange, graph: Graph, config: Config) -> Binding:
         """A scale of 1 for all lanes."""
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, {"scales": ones(config)}, 0, 2 * elements(graph, node.output))

@@ -16,8 +16,8 @@ from vdla.compiler.graph.boundaries import is_early
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.recurrent import QGates
-from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     BY_ELEMENT,
@@ -178,7 +178,7 @@ class _Rows:
         if not self.fits(layer):
             self.editor.take_back(mark)
             return None
-        return layer, QImageAsRows(name=f"{node.name}.rows", output=node.output, data=pixels)
+        return layer, QExchange(name=f"{node.name}.rows", output=node.output, data=pixels)
 
     # Ways there ---------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class _Rows:
         """Rows as an image, whose pixels they are."""
         rows, features = self.shape(name)
         image = self.editor.like(f"{name}.pixels", (1, features, 1, rows), name)
-        self.editor.insert(QRowsAsImage(name=image, output=image, data=name))
+        self.editor.insert(QExchange(name=image, output=image, data=name))
         return image
 
     def vectors_of(self, name: str) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.form import Form, Places
 from vdla.compiler.graph.ir import Array, Node, Shape
-from vdla.compiler.graph.ops.runs import QImageOfRuns, QRunsOfImage
 
 PIXELS = 3  # the axis of an image that has them
 
@@ -63,7 +62,7 @@ def moved(image: str, name: str, form: Form, way: Steps, lanes: int) -> list[Nod
     numbers = np.arange(int(np.prod(sizes))).reshape(sizes)
     table = numbers.transpose([have.index(factor) for factor in want]).ravel()
     size = form.size(first.channels), form.size(second.pixels)
-    return _copies(image, name, run, table, size, lanes)
+    return _copies(image, name, table.size, run, table, size, lanes)
 
 
 def picked(
@@ -75,9 +74,10 @@ def picked(
         run = gcd(pixels, len(table))
         while not _is_run(table, run):
             run = next(r for r in range(run - 1, 0, -1) if run % r == 0)
-        rows = np.arange(n * channels // lanes)[:, np.newaxis] * (pixels // run)
-        units = (rows + np.array(table[::run]) // run).ravel()
-        return _copies(image, name, run, units, (channels, len(table)), lanes)
+        rows, each = n * channels // lanes, pixels // run
+        units = np.arange(rows)[:, np.newaxis] * each + np.array(table[::run]) // run
+        size = channels, len(table)
+        return _copies(image, name, rows * each, run, units.ravel(), size, lanes)
     tables = [list(range(size)) for size in shape]
     tables[axis] = list(table)
     places = tuple(place for each in tables for place in each)
@@ -92,15 +92,17 @@ def _is_run(table: Sequence[int], run: int) -> bool:
 
 
 def _copies(
-    image: str, name: str, run: int, table: Array, size: tuple[int, int], lanes: int
+    image: str, name: str, count: int, run: int, table: Array, size: tuple[int, int], lanes: int
 ) -> list[Node]:
-    """The nodes that make images of ``size``, channels and pixels, of an image's runs."""
-    parts, taken = f"{name}.runs", f"{name}.taken"
-    shape = len(table), lanes, 1, run
+    """The nodes that make images of ``size``, channels and pixels, of runs of an image's pixels:
+    images of one block each, in the order of bytes."""
+    runs, taken, (channels, pixels) = f"{name}.runs", f"{name}.taken", size
+    one = lanes, 1, run
     places = (*map(int, table), *range(lanes), 0, *range(run))
-    channels, pixels = size
+    images = len(table) * lanes * run // (channels * pixels)
+    whole = images, channels, 1, pixels
     return [
-        QRunsOfImage(name=parts, output=parts, data=image, lanes=lanes, run=run),
-        ops.QTake(name=taken, output=taken, data=parts, shape=shape, places=places),
-        QImageOfRuns(name=name, output=name, data=taken, channels=channels, pixels=pixels),
+        ops.QView(name=runs, output=runs, data=image, shape=(count, *one), lanes=lanes),
+        ops.QTake(name=taken, output=taken, data=runs, shape=(len(table), *one), places=places),
+        ops.QView(name=name, output=name, data=taken, shape=whole, lanes=lanes),
     ]

@@ -25,7 +25,7 @@ from vdla.compiler.graph.form import (
 )
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.graph.ops.rows import QImageAsRows
+from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -127,6 +127,7 @@ class _Sequences:
 
     def follow(self, node: ops.QReshape | ops.QTranspose) -> Node:
         """A node that moves elements; notes how its result lies in an image."""
+        made: Node = node
         name, before, shape = node.output, self.shape(node.data), self.shape(node.output)
         flattened = shape[0] in (1, before[0])  # images, one of them in each row
         if len(shape) == 2 and len(before) > 2 and not flattened:
@@ -137,10 +138,10 @@ class _Sequences:
         else:
             form = form and form.reshaped(shape)
         if form and len(shape) == len(IMAGE.perm) and form.placed(IMAGE) == form.places:
-            node, image = ops.QReshapeView(name=node.name, output=name, data=image), name
+            made, image = self.view(node.name, name, image), name
         if form:
             self.forms[name] = image, form
-        return node
+        return made
 
     def taken(self, node: ops.QTakeView) -> ops.QTakeView:
         """A node that takes vectors of an image's pixels, where these are what its data are."""
@@ -149,7 +150,7 @@ class _Sequences:
             return node
         image = self.image(name, ROWS)
         rows = self.editor.once(("rows", image), lambda: self.rows_of(image, name))
-        if self.fits(QImageAsRows(name=rows, output=rows, data=image)):
+        if self.fits(QExchange(name=rows, output=rows, data=image)):
             return replace(node, data=rows)
         self.editor.take_back(mark)
         return node
@@ -157,7 +158,7 @@ class _Sequences:
     def rows_of(self, image: str, like: str) -> str:
         """Vectors of an image's pixels."""
         rows = self.editor.like(f"{image}.rows", self.shape(like), like)
-        self.editor.insert(QImageAsRows(name=rows, output=rows, data=image))
+        self.editor.insert(QExchange(name=rows, output=rows, data=image))
         return rows
 
     def ends(self, node: ops.Dequantize) -> Made:
@@ -394,10 +395,15 @@ class _Sequences:
 
         def make() -> str:
             name = self.editor.like(f"{image}.view", shape, image)
-            self.editor.insert(ops.QReshapeView(name=name, output=name, data=image))
+            self.editor.insert(self.view(name, name, image))
             return name
 
         return self.editor.once(("view", image, shape), make)
+
+    def view(self, name: str, output: str, image: str) -> ops.QView:
+        """The bytes of an image as another one."""
+        shape = self.shape(output)
+        return ops.QView(name=name, output=output, data=image, shape=shape, lanes=self.lanes)
 
     def unfolded_form(self, node: Node) -> list[Node]:
         """The nodes that make a node's result of its image, whatever part of an axis each place
