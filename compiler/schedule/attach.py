@@ -18,7 +18,7 @@ from vdla.compiler.schedule.tree import (
     loops_of,
     path_ranges,
     peel_allocs,
-    replaced,
+    with_body,
     wrap_allocs,
 )
 from vdla.compiler.te.tensor import IterVar
@@ -85,8 +85,8 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
         box = [(ZERO, size) for size in producer.buffer.shape]
     moved = _move_nest(producer, box, ranges)
     body, buffer = _shrink(producer.buffer, box, moved, loop.body, ranges)
-    root = replaced(func.body, loop, replace(loop, body=body))
-    return replace(func, body=_remove(root, producer)), buffer
+    moved_in = with_body(func, loop, replace(loop, body=body))
+    return replace(func, body=_remove(moved_in.body, producer)), buffer
 
 
 def _group(path: Path) -> dict[Var, int]:

@@ -62,6 +62,7 @@ class State(Generic[AnyStage]):
             finds what is wrong.
         covered: the blocks that were found to stay within their regions.
         known_values: the least and the greatest value of buffers, by name, as far as known.
+        valued: the buffers that there were when these were found.
     """
 
     def __init__(self, built: Built, *, checked: bool = True) -> None:
@@ -80,6 +81,7 @@ class State(Generic[AnyStage]):
         self.axis_names: dict[Var, str] = {}
         self.gone: dict[Var, str] = {}
         self.known_values: dict[str, tuple[int, int]] = {}
+        self.valued: frozenset[str] = frozenset()
 
     def _stage(self, key: Tensor | Operation | str) -> AnyStage:
         """The stage that computes a tensor."""
@@ -104,7 +106,9 @@ class State(Generic[AnyStage]):
 
         What is known of a stage stays known after it is tensorized.
         """
-        self.known_values = value_ranges(self.mod, self.known_values)
+        if not self.valued.issuperset(self.buffers):
+            self.known_values = value_ranges(self.mod, self.known_values)
+            self.valued = frozenset(self.buffers)
         return self.known_values
 
     def _fresh_name(self, base: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.tir.arith import Ranges, bounds
@@ -23,7 +24,7 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.region import block_regions
-from vdla.compiler.tir.visitor import map_stmt, stmt_children
+from vdla.compiler.tir.visitor import map_stmt, stmt_children, walk
 
 Path = tuple[Stmt, ...]
 
@@ -39,16 +40,44 @@ def _find_path(stmt: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Places of a function's statements: the one around each, the loops by their variables, and the
+    blocks by their names."""
+
+    around: Mapping[Stmt, Stmt | None]
+    named: Mapping[Var | str, Stmt]
+
+    def path(self, stmt: Stmt) -> Path:
+        """The statements from the function's body down to one, both included."""
+        result = [stmt]
+        while (outer := self.around[result[-1]]) is not None:
+            result.append(outer)
+        return tuple(reversed(result))
+
+
+@lru_cache(maxsize=4)
+def _places(func: PrimFunc) -> _Places:
+    """Places of all statements: a primitive asks for several."""
+    around: dict[Stmt, Stmt | None] = {func.body: None}
+    named: dict[Var | str, Stmt] = {}
+    for stmt in walk(func.body):
+        if isinstance(stmt, For | Block):
+            named.setdefault(stmt.var if isinstance(stmt, For) else stmt.name, stmt)
+        around.update(dict.fromkeys(stmt_children(stmt), stmt))
+    return _Places(around, named)
+
+
 def loop_path(func: PrimFunc, var: Var) -> Path:
     """The statements from the function's body down to the loop of ``var``, both included.
 
     Raises:
         ScheduleError: there is no such loop.
     """
-    path = _find_path(func.body, lambda s: isinstance(s, For) and s.var is var)
-    if path is None:
+    loop = _places(func).named.get(var)
+    if loop is None:
         raise ScheduleError(f"loop {var.name} isn't in {func.name}")
-    return path
+    return _places(func).path(loop)
 
 
 def get_loop(func: PrimFunc, var: Var) -> For:
@@ -68,10 +97,10 @@ def block_path(func: PrimFunc, name: str) -> Path:
     Raises:
         ScheduleError: there is no such block.
     """
-    path = _find_path(func.body, lambda s: isinstance(s, Block) and s.name == name)
-    if path is None:
+    block = _places(func).named.get(name)
+    if block is None:
         raise ScheduleError(f"stage {name} isn't in {func.name}; was it inlined?")
-    return path
+    return _places(func).path(block)
 
 
 def get_block(func: PrimFunc, name: str) -> Block:
@@ -95,16 +124,17 @@ def path_ranges(path: Sequence[Stmt]) -> dict[Var, tuple[int, int]]:
     return {loop.var: (0, loop.extent - 1) for loop in loops_of(path)}
 
 
-def replaced(root: Stmt, old: Stmt, new: Stmt) -> Stmt:
-    """``root`` with the node ``old`` (by identity) exchanged."""
-    if root is old:
-        return new
-    return map_stmt(root, lambda s: replaced(s, old, new))
-
-
 def with_body(func: PrimFunc, old: Stmt, new: Stmt) -> PrimFunc:
     """The function with the statement ``old`` (by identity) exchanged."""
-    return replace(func, body=replaced(func.body, old, new))
+    path = _places(func).path(old)
+    for outer, inner in zip(path[-2::-1], path[:0:-1], strict=True):
+        new = _with_child(outer, inner, new)
+    return replace(func, body=new)
+
+
+def _with_child(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """A statement with one directly inside it exchanged."""
+    return map_stmt(stmt, lambda s: new if s is old else s)
 
 
 def map_blocks(stmt: Stmt, fn: Callable[[Block], Stmt]) -> Stmt:

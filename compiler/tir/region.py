@@ -151,12 +151,17 @@ def scoped(
         yield from scoped(child, extents, env)
 
 
-def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], Extents]]:
-    """(is a write, buffer, ranges over loop variables, loops inside ``stmt``) of every access."""
+def accesses(
+    stmt: Stmt, only: Buffer | None = None
+) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], Extents]]:
+    """(is a write, buffer, ranges over loop variables, loops inside ``stmt``) of every access, or
+    of those of one buffer."""
     for inner, extents, env in scoped(stmt, {}, {}):
         reads, writes = _own_accesses(inner)
         for wrote, each in ((False, reads), (True, writes)):
             for buffer, ranges in each:
+                if only is not None and buffer is not only:
+                    continue
                 bound = tuple((substitute_expr(low, env), n) for low, n in ranges)
                 yield wrote, buffer, bound, extents
 
@@ -175,8 +180,8 @@ def touched(
     """
     result: list[tuple[Interval, ...]] = []
     inner: dict[Var, int] = dict(together)
-    for wrote, which, access, extents in accesses(stmt):
-        if which is buffer and wrote == writes:
+    for wrote, _, access, extents in accesses(stmt, buffer):
+        if wrote == writes:
             result.append(access)
             inner.update(extents)
     return _box(buffer, result, inner, ranges) if result else None

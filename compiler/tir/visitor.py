@@ -173,24 +173,19 @@ def _map_store(stmt: Store, fe: ExprFn) -> Store:
     return stmt if same else Store(stmt.buffer, indices, value)
 
 
-def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
+def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn | None = None) -> Stmt:
     """A statement with ``fs`` applied to its direct statements and ``fe`` to its expressions."""
+    if fe is None:
+        return _map_inside(stmt, fs)
     match stmt:
-        case For():
-            body = fs(stmt.body)
-            return stmt if body is stmt.body else replace(stmt, body=body)
+        case For() | Alloc() | Seq():
+            return _map_inside(stmt, fs)
         case Block():
             return _map_block(stmt, fs, fe)
-        case Alloc(buffer, body):
-            new = fs(body)
-            return stmt if new is body else Alloc(buffer, new)
         case Store():
             return _map_store(stmt, fe)
         case If():
             return _map_if(stmt, fs, fe)
-        case Seq(stmts):
-            parts = tuple(fs(s) for s in stmts)
-            return stmt if _same_items(parts, stmts) else seq(*parts)
         case Evaluate(call):
             changed = _map_call(call, fe)
             return stmt if changed is call else Evaluate(changed)
@@ -200,7 +195,27 @@ def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
     return stmt
 
 
-def rewrite(stmt: Stmt, fs: StmtFn = lambda s: s, fe: ExprFn = lambda e: e) -> Stmt:
+def _map_inside(stmt: Stmt, fs: StmtFn) -> Stmt:
+    """A statement with ``fs`` applied to its direct statements alone."""
+    old = stmt_children(stmt)
+    if not old:
+        return stmt
+    new = tuple(fs(child) for child in old)
+    if all(map(is_, old, new)):
+        return stmt
+    match stmt:
+        case For(var, extent, kind, _, thread_tag, annotations):
+            return For(var, extent, kind, new[0], thread_tag, annotations)
+        case Alloc(buffer, _):
+            return Alloc(buffer, new[0])
+        case Block():
+            return replace(stmt, body=new[-1], init=None if stmt.init is None else new[0])
+        case If():
+            return If(stmt.cond, new[0], None if stmt.orelse is None else new[1])
+    return seq(*new)
+
+
+def rewrite(stmt: Stmt, fs: StmtFn = lambda s: s, fe: ExprFn | None = None) -> Stmt:
     """A statement rewritten bottom-up: ``fs`` gets each one after those inside were rewritten.
 
     ``fe`` gets the expressions whole; they are rewritten first.
@@ -208,8 +223,13 @@ def rewrite(stmt: Stmt, fs: StmtFn = lambda s: s, fe: ExprFn = lambda e: e) -> S
     return fs(map_stmt(stmt, lambda s: rewrite(s, fs, fe), fe))
 
 
+_LEAVES: frozenset[type[Stmt]] = frozenset((Store, Evaluate, Prefetch))  # most statements are
+
+
 def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside a statement, in the order in which they run."""
+    if type(stmt) in _LEAVES:
+        return ()
     match stmt:
         case For() | Alloc():
             return (stmt.body,)
@@ -309,6 +329,8 @@ def replace_buffer(
         return e
 
     def expr(e: Expr) -> Expr:  # most load nothing of it, and are not built again
+        if isinstance(e, Var | Const):
+            return e
         return rewrite_expr(e, load) if any(x.buffer is old for x in loads(e)) else e
 
     def region(r: BufferRegion) -> BufferRegion:
@@ -339,4 +361,14 @@ def replace_buffer(
                 return Prefetch(region(fetched))
         return s
 
-    return rewrite(stmt, node, expr)
+    def visit(s: Stmt) -> Stmt:
+        return s if _leaves_alone(s, old) else node(map_stmt(s, visit, expr))
+
+    return visit(stmt)
+
+
+def _leaves_alone(stmt: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement is a block of one store or call, whose regions don't have a buffer."""
+    if not isinstance(stmt, Block) or not isinstance(stmt.body, Store | Evaluate):
+        return False
+    return all(region.buffer is not buffer for region in (*stmt.reads, *stmt.writes))

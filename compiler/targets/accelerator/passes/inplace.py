@@ -34,9 +34,7 @@ def unify_inplace(func: PrimFunc) -> PrimFunc:
     body = func.body
     while (values := _next(body)) is not None:
         call, chosen, result, operand = values
-        body = _exchange(body, call, chosen)
-        body = _drop_alloc(body, result)
-        body = replace_buffer(body, result, operand)
+        body = replace_buffer(_exchanged(body, call, chosen, result), result, operand)
     return PrimFunc(func.name, func.params, body)
 
 
@@ -125,11 +123,12 @@ def _live_together(body: Stmt, a: Buffer, b: Buffer) -> bool:
     return False
 
 
-def _exchange(body: Stmt, old: IntrinCall, new: IntrinCall) -> Stmt:
-    return rewrite(
-        body, lambda s: Evaluate(new) if isinstance(s, Evaluate) and s.call is old else s
-    )
+def _exchanged(body: Stmt, old: IntrinCall, new: IntrinCall, result: Buffer) -> Stmt:
+    """The body with one call in another's place, and without the Alloc of its result."""
 
+    def visit(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Evaluate) and stmt.call is old:
+            return Evaluate(new)
+        return stmt.body if isinstance(stmt, Alloc) and stmt.buffer is result else stmt
 
-def _drop_alloc(body: Stmt, buffer: Buffer) -> Stmt:
-    return rewrite(body, lambda s: s.body if isinstance(s, Alloc) and s.buffer is buffer else s)
+    return rewrite(body, visit)
