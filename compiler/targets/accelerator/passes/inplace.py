@@ -12,7 +12,7 @@ generation copies the operand first. A call whose operands may change places tri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vdla.compiler.targets.accelerator.description.lowering import lowering_of
 from vdla.compiler.tir.arith import same
@@ -38,18 +38,40 @@ def unify_inplace(func: PrimFunc) -> PrimFunc:
     return PrimFunc(func.name, func.params, body)
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """Calls of a body in their order, and of each buffer the statement that it lives in, and the
+    run of Allocs, one directly inside the other, that is its own."""
+
+    calls: list[IntrinCall]
+    lives: dict[Buffer, Stmt]
+    runs: dict[Buffer, int]
+
+    @classmethod
+    def of(cls, body: Stmt) -> _Facts:
+        """The facts of one body."""
+        result = cls([], {}, {})
+        for stmt in walk(body):
+            if isinstance(stmt, Evaluate):
+                result.calls.append(stmt.call)
+            elif isinstance(stmt, Alloc):
+                run = result.runs.setdefault(stmt.buffer, len(result.runs))
+                result.lives[stmt.buffer] = stmt.body
+                if isinstance(stmt.body, Alloc):
+                    result.runs[stmt.body.buffer] = run
+        return result
+
+
 def _next(body: Stmt) -> tuple[IntrinCall, IntrinCall, Buffer, Buffer] | None:
     """The next call to merge, as it is and as it is to be, its result and its operand."""
-    for stmt in walk(body):
-        if not isinstance(stmt, Evaluate):
-            continue
-        call = stmt.call
+    facts = _Facts.of(body)
+    for call in facts.calls:
         name = lowering_of(call.intrin).inplace
         if not name or call.operand(name).buffer is call.operands[0].buffer:
             continue  # nothing is overwritten, or it is in place already
         for form in _forms(call):
             result, operand = form.operands[0], form.operand(name)
-            if _mergeable(body, call, result, operand):
+            if _mergeable(facts, call, result, operand):
                 return call, form, result.buffer, operand.buffer
     return None
 
@@ -65,14 +87,19 @@ def _forms(call: IntrinCall) -> Iterator[IntrinCall]:
         yield replace(call, operands=refs, params=params)
 
 
-def _mergeable(body: Stmt, call: IntrinCall, result: BufferRef, operand: BufferRef) -> bool:
+def _mergeable(facts: _Facts, call: IntrinCall, result: BufferRef, operand: BufferRef) -> bool:
     a, b = result.buffer, operand.buffer
     return (
         a is not b
         and (a.shape, a.scope, a.copies) == (b.shape, b.scope, b.copies)
         and all(_aligned(ref, result) for ref in call.operands[1:] if ref.buffer is b)
-        and _live_together(body, a, b)
-        and all(_ends_before(body, other, call, b) for other in _calls(body) if _reads(other, b))
+        and a in facts.runs
+        and facts.runs[a] == facts.runs.get(b)
+        and all(
+            other is call or _precedes(facts.lives[b], other, call)
+            for other in facts.calls
+            if _reads(other, b)
+        )
     )
 
 
@@ -92,15 +119,9 @@ def _reads(call: IntrinCall, buffer: Buffer) -> bool:
     return any(ref.buffer is buffer for ref in call.operands[1:])
 
 
-def _ends_before(body: Stmt, other: IntrinCall, call: IntrinCall, buffer: Buffer) -> bool:
-    """Whether all that ``other`` reads of a buffer it has read when ``call`` begins, or it is that
-    call: no loop inside the buffer's life has both."""
-    life = next(s.body for s in walk(body) if isinstance(s, Alloc) and s.buffer is buffer)
-    return other is call or _precedes(life, other, call)
-
-
 def _precedes(stmt: Stmt, first: IntrinCall, second: IntrinCall) -> bool:
-    """Whether a statement makes one call for the last time before it makes another one."""
+    """Whether a statement makes one call for the last time before it makes another one: no loop
+    inside it has both."""
     if isinstance(stmt, Alloc):
         return _precedes(stmt.body, first, second)
     if not isinstance(stmt, Seq):
@@ -109,17 +130,6 @@ def _precedes(stmt: Stmt, first: IntrinCall, second: IntrinCall) -> bool:
         made = [each is first for each in _calls(step) if each is first or each is second]
         if made:
             return _precedes(step, first, second) if len(made) > 1 else made[0]
-    return False
-
-
-def _live_together(body: Stmt, a: Buffer, b: Buffer) -> bool:
-    """Whether one is allocated directly inside the other, with no loop between."""
-    for stmt in walk(body):
-        if isinstance(stmt, Alloc) and stmt.buffer in (a, b):
-            while isinstance(stmt := stmt.body, Alloc):
-                if stmt.buffer in (a, b):
-                    return True
-            return False
     return False
 
 
