@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from vdla.compiler.targets.accelerator.description.memory import (
     BUFFER_OF_SCOPE,
     depth,
@@ -25,24 +27,35 @@ def allocate(func: PrimFunc, config: Config) -> dict[Buffer, int]:
         AllocationError: the live buffers of a scope exceed it; says which and by how much.
     """
     bases: dict[Buffer, int] = {}
-    _place(func.body, dict.fromkeys(BUFFER_OF_SCOPE, 0), bases, config, func.name)
+    for buffer, start, end in _placed(func.body, dict.fromkeys(BUFFER_OF_SCOPE, 0), config):
+        limit = depth(buffer.scope, config)
+        if end > limit:
+            raise AllocationError(
+                f"{func.name}: expected {BUFFER_OF_SCOPE[buffer.scope]} buffers within {limit} "
+                f"entries (config {config.name}), found {end} with {buffer.name}; "
+                "split its loops and compute_at a smaller tile"
+            )
+        bases[buffer] = start + lead(buffer, config)
     return bases
 
 
-def _place(
-    stmt: Stmt, used: dict[str, int], bases: dict[Buffer, int], config: Config, name: str
-) -> None:
+def footprint(func: PrimFunc, config: Config) -> dict[str, int]:
+    """Entries of each scope that ``allocate`` needs, however many the config has."""
+    result = dict.fromkeys(BUFFER_OF_SCOPE, 0)
+    for buffer, _, end in _placed(func.body, dict(result), config):
+        result[buffer.scope] = max(result[buffer.scope], end)
+    return result
+
+
+def _placed(
+    stmt: Stmt, used: Mapping[str, int], config: Config
+) -> Iterator[tuple[Buffer, int, int]]:
+    """Buffers in a statement with the first entry of each and the one behind its last; ``used``
+    are the entries that those around it take."""
     if isinstance(stmt, Alloc) and stmt.buffer.scope in BUFFER_OF_SCOPE:
-        scope = stmt.buffer.scope
-        limit = depth(scope, config)
-        end = used[scope] + stmt.buffer.copies * entries(stmt.buffer, config)
-        if end > limit:
-            raise AllocationError(
-                f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {limit} entries "
-                f"(config {config.name}), found {end} with {stmt.buffer.name}; "
-                "split its loops and compute_at a smaller tile"
-            )
-        bases[stmt.buffer] = used[scope] + lead(stmt.buffer, config)
-        used = {**used, scope: end}
+        start = used[stmt.buffer.scope]
+        end = start + stmt.buffer.copies * entries(stmt.buffer, config)
+        yield stmt.buffer, start, end
+        used = {**used, stmt.buffer.scope: end}
     for child in stmt_children(stmt):
-        _place(child, used, bases, config, name)
+        yield from _placed(child, used, config)

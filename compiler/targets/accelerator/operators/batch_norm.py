@@ -21,12 +21,12 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
     Binding,
-    Template,
     Tile,
     elements,
     without_blocks,
@@ -62,7 +62,7 @@ class NormTensors:
 
 
 @dataclass(frozen=True)
-class BatchNorm(Template[ops.QBatchNorm, NormTile]):
+class BatchNorm(Held[ops.QBatchNorm, NormTile]):
     """``out = clip(rq((data - in_zero)·factor[c] + offset[c], scale[c]) + zero, low, high)``.
 
     ``pixels`` of ``vectors`` vectors each in every one of ``blocks`` channel blocks.
@@ -73,7 +73,6 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
     NOUN = "batch normalization"
     NODES = (ops.QBatchNorm,)
     NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(("in_zero", "zero", "low", "high"), 0)
-    TUNED = False
 
     batch: int
     blocks: int
@@ -114,21 +113,17 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
         full[: len(values)] = values
         return full.reshape(self.blocks, self.vectors, config.block_out)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: NormTile | None = None
     ) -> Iterator[NormTile]:
-        """Several blocks of all pixels, or a part of one block's, as many as ACC holds."""
-        room = config.depth("acc") // vthreads
-        whole = [(blocks, self.pixels) for blocks in divisors(self.blocks)]
+        """Several blocks of all pixels, or a part of one block's."""
+        several = [(blocks, self.pixels) for blocks in divisors(self.blocks)]
         cut = [(1, pixels) for pixels in parts(self.pixels)[:-1]]
-        for blocks, pixels in [*whole, *cut]:
-            tile = NormTile(blocks, pixels, vthreads)
-            count = (
-                self.blocks // blocks if pixels == self.pixels else ceil_div(self.pixels, pixels)
-            )
-            fits = blocks * self.vectors * (pixels + ROWS) <= room and count >= vthreads
-            if fits and only in (None, tile):
-                yield tile
+        for blocks, pixels in [*several, *cut]:
+            whole = pixels == self.pixels
+            count = self.blocks // blocks if whole else ceil_div(self.pixels, pixels)
+            if count >= vthreads:
+                yield NormTile(blocks, pixels, vthreads)
 
     def cost(self, tile: NormTile, config: Config) -> TileCost:
         """A load of the data and of the constants, two operations of the ALU and a store."""
@@ -138,7 +133,7 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
         side = ROWS * transfer(rows, rows, config)
         tiles = self.batch * (self.blocks // tile.blocks) * ceil_div(self.pixels, tile.pixels)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, 1, 1, move, 0.0, 0.0, side, 2 * vectors, move, shared=False)
+        return TileCost(*share, inp=move, side=side, alu=2 * vectors, store=move, shared=False)
 
     def _expression(self, config: Config) -> NormTensors:
         lanes = config.block_out

@@ -32,11 +32,11 @@ from vdla.compiler.graph.ops.recurrent import (
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import TileCost, parts, shares
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
-    Template,
     elements,
     one_scale,
 )
@@ -138,7 +138,7 @@ class CellTensors:
 
 
 @dataclass(frozen=True)
-class Cells(Template[Cellwise, VectorTile]):
+class Cells(Held[Cellwise, VectorTile]):
     """An operator ``kind`` of the graph on ``rows`` of ``vectors``; ``counts`` are the gates of its
     operands."""
 
@@ -146,7 +146,6 @@ class Cells(Template[Cellwise, VectorTile]):
     TILE = VectorTile
     NOUN = "step of cells"
     NODES = (QLstmCell, QLstmState, QGruReset, QGruState, QNarrow)
-    TUNED = False
 
     kind: str
     rows: int
@@ -207,16 +206,12 @@ class Cells(Template[Cellwise, VectorTile]):
         tables = [t for t in of.tables.values() if t in needed]
         return CellTensors(operands, tables, stages[::-1], out, scale)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: VectorTile | None = None
     ) -> Iterator[VectorTile]:
-        """Runs of vectors, for all of whose stages ACC has room."""
-        room = config.depth("acc") - 1
-        stages = len(self.expression(config).stages)
-        for vectors in parts(self.vectors):
-            tile = VectorTile(vectors)
-            if vthreads == 1 and vectors * stages <= room and only in (None, tile):
-                yield tile
+        """Runs of vectors, for one thread."""
+        for vectors in parts(self.vectors) if vthreads == 1 else ():
+            yield VectorTile(vectors)
 
     def cost(self, tile: VectorTile, config: Config) -> TileCost:
         """Loads of all operands, an operation of the ALU for each stage, and a store per tile."""
@@ -225,7 +220,7 @@ class Cells(Template[Cellwise, VectorTile]):
         stages = len(self.expression(config).stages)
         share = shares(tiles, tiles, tile.vthreads)
         loads = sum(self.counts) * size
-        return TileCost(*share, 1, 1, loads, 0.0, 0.0, 0.0, stages * tile.vectors, size)
+        return TileCost(*share, inp=loads, alu=stages * tile.vectors, store=size)
 
     def schedule(self, tile: VectorTile, config: Config) -> Schedule:
         """Tiles the vectors and tensorizes every stage."""

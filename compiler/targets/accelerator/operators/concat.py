@@ -100,7 +100,8 @@ class Concat(Moves[QConcat]):
         """One part's way, with a scale of its own."""
         shape = self.rows, self.pixels[number], scales.shape[1]
         data = te.placeholder(shape, "int8", f"part{number}")
-        wide = widened(data, self.zeros[number], f"wide{number}")
+        zero = self.zeros[number] if self.zeros else 0  # a geometry has none
+        wide = widened(data, zero, f"wide{number}")
         limits = self.zero, self.low, self.high
         stored = te.compute(
             shape,

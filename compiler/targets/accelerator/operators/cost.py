@@ -63,14 +63,14 @@ class TileCost:
     pairs: Size
     singles: Size
     threads: Size
-    steps: Size
-    parts: Size
-    inp: Size
-    wgt: Size
-    gemm: Size
-    side: Size
-    alu: Size
-    store: Size
+    steps: Size = 1
+    parts: Size = 1
+    inp: Size = 0.0
+    wgt: Size = 0.0
+    gemm: Size = 0.0
+    side: Size = 0.0
+    alu: Size = 0.0
+    store: Size = 0.0
     shared: bool = True
     stages: Size = 1
     inp_every: Size = 1
@@ -124,20 +124,28 @@ def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int |
     Args:
         groups: costs in columns, and which candidates they are of.
     """
+    return next(iter(ranked(groups, config, FINALISTS)), None)
+
+
+def ranked(
+    groups: Iterable[tuple[TileCost, Places]], config: Config, count: int | None = None
+) -> list[int]:
+    """Candidates in order, the one with the least estimate first; those that do no work are left
+    out. With ``count``, so many that a quick stand-in for the estimate likes best."""
     known = list(groups)
     if not known:
-        return None
+        return []
     rough = np.concatenate([np.broadcast_to(_rough(w, config), p.shape) for w, p in known])
     places = np.concatenate([places for _, places in known])
     numbers = np.concatenate([np.arange(len(places)) for _, places in known])
     group = np.repeat(np.arange(len(known)), [len(places) for _, places in known])
-    finalists = np.lexsort((places, rough))[:FINALISTS]
+    finalists = np.lexsort((places, rough))[:count]
     finalists = finalists[rough[finalists] < np.inf]
     cycles = np.empty(len(finalists))
     for each in np.unique(group[finalists]).tolist():
         own = group[finalists] == each
         cycles[own] = estimate(known[each][0].chosen(numbers[finalists[own]]), config)
-    return int(places[finalists[np.argmin(cycles)]]) if len(finalists) else None
+    return [int(place) for place in places[finalists[np.argsort(cycles, kind="stable")]]]
 
 
 def _rough(work: TileCost, config: Config) -> NDArray[np.float64]:

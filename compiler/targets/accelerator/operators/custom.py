@@ -33,6 +33,7 @@ class Custom(Template[ops.Custom, UserTile]):
     NOUN = "user's operator"
     NODES = (ops.Custom,)
     TUNED = False
+    ASKS_DEPTHS = True
 
     operator: UserOperator
     types: tuple[Type, ...]

@@ -10,7 +10,7 @@ for tiles of vectors:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -28,15 +28,14 @@ from vdla.compiler.targets.accelerator.operators.cells import vectors_of_row
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
-    no_tile,
     parts,
     sizes,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
     Binding,
-    Template,
     Tile,
     elements,
 )
@@ -77,7 +76,7 @@ class GatesTensors:
 
 
 @dataclass(frozen=True)
-class Gates(Template[QGates, GatesTile]):
+class Gates(Held[QGates, GatesTile]):
     """``out[n, o] = clip(((Σ_c data[n, c] · weight[o, c] + bias[o]) >> before) · factor[o] /
     2^after + addend[n, o])``; ``inputs`` and ``outputs`` count vectors."""
 
@@ -85,7 +84,6 @@ class Gates(Template[QGates, GatesTile]):
     TILE = GatesTile
     NOUN = "product of gates"
     NODES = (QGates,)
-    TUNED = False
 
     rows: int
     inputs: int
@@ -104,7 +102,7 @@ class Gates(Template[QGates, GatesTile]):
         if lack := no_tables(config):
             return lack
         gates = cls.of(node, graph, config)
-        if gates.inputs > min(MAX_UOPS, config.uop_depth, config.depth("wgt")):
+        if gates.inputs > min(MAX_UOPS, config.uop_depth) or not gates.has_room(config):
             return f"{gates.inputs * config.block_in} features, whose weights WGT doesn't hold"
         return None
 
@@ -138,37 +136,24 @@ class Gates(Template[QGates, GatesTile]):
     @property
     def wanted(self) -> str:
         """With how much is summed."""
-        return f"{self.NOUN} of {self.inputs} vectors"
+        return f"a {self.NOUN} of {self.inputs} vectors"
 
     def schedule(self, tile: GatesTile, config: Config) -> Schedule:
         """Tiled, every stage tensorized."""
         return schedule(expression(self, config), tile, config)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: GatesTile | None = None
     ) -> Iterator[GatesTile]:
         """Portions of the result's channels and of the vectors."""
-        copies, c = 2 if vthreads > 1 else 1, config
         blocks = sizes(divisors(self.outputs), only, "outputs")
         for outputs, rows in product(blocks, sizes(parts(self.rows), only, "rows")):
-            wide = outputs * rows * (2 if self.added else 1)
-            inp, wgt = copies * rows * self.inputs, copies * outputs * self.inputs
-            acc = vthreads * (wide + 2 * outputs)
-            dealt = self.outputs // outputs >= vthreads
-            fits = inp <= c.depth("inp") and wgt <= c.depth("wgt") and acc <= c.depth("acc")
-            if dealt and fits:
+            if self.outputs // outputs >= vthreads:
                 yield GatesTile(outputs, rows, vthreads)
 
-    def best(self, config: Config, vthreads: int) -> GatesTile:
-        """The tile of the fewest cycles by :meth:`cycles`.
-
-        Raises:
-            TilingError: the buffers hold none.
-        """
-        tiles = list(self.tiles(config, vthreads))
-        if not tiles:
-            raise no_tile(f"one tile of a {self.wanted}", config)
-        return min(tiles, key=lambda tile: self.cycles(tile, config))
+    def ranking(self, tiles: Sequence[GatesTile], config: Config) -> Sequence[int]:
+        """By :meth:`cycles`."""
+        return sorted(range(len(tiles)), key=lambda place: self.cycles(tiles[place], config))
 
     def cycles(self, tile: GatesTile, config: Config) -> float:
         """The busiest engine's cycles, or the bus's, and what a tile waits for at its start."""

@@ -108,13 +108,6 @@ class Interpolation(Moves[QInterpolate]):
         """A product per neighbour, and their sums."""
         return 2 * (max(map(len, self.taps)) + max(map(len, self.sides))) - 2
 
-    def held(self, rows: int, pixels: int) -> int:
-        """The data with its edges, products and sums of it, and the weights."""
-        sub = self.vectors // self.width
-        near = rows * (pixels + 2) * (self.width + 2) * sub
-        weights = len(NEAR) * (pixels + self.width)
-        return near * (1 + max(map(len, self.taps)) + max(map(len, self.sides))) + weights
-
     def run(self, tile: MoveTile) -> int:
         """A pixel's vectors, or all of a row where no other turn's pixels lie between."""
         return self.vectors if len(self.sides) == 1 else self.vectors // self.width

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from typing import ClassVar
 
@@ -32,14 +31,13 @@ from vdla.compiler.targets.accelerator.description.engines import alu_beside_gem
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
-    no_tile,
     parts,
     sizes,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
-    Template,
     Tile,
     elements,
     one_scale,
@@ -86,7 +84,7 @@ class MatMulTensors:
 
 
 @dataclass(frozen=True)
-class MatMul(Template[QMatMul, MatMulTile]):
+class MatMul(Held[QMatMul, MatMulTile]):
     """``out[n, o, m] = clip(rq(Σ_c (a[n, c, m] - a_zero) (b[n, c, o] - b_zero), scale) + zero, low,
     high)``; ``inputs`` counts blocks of ``channels``."""
 
@@ -94,8 +92,8 @@ class MatMul(Template[QMatMul, MatMulTile]):
     TILE = MatMulTile
     NOUN = "product of two images"
     NODES = (QMatMul,)
-    TUNED = False
     NUMBERS: ClassVar[Mapping[str, object]] = {"zero": 0, "low": 0, "high": 0}
+    ZEROS = ("a_zero", "b_zero")
 
     batch: int
     channels: int
@@ -144,73 +142,38 @@ class MatMul(Template[QMatMul, MatMulTile]):
     @property
     def wanted(self) -> str:
         """With how much is summed."""
-        return f"{self.NOUN} of {self.channels} channels"
+        return f"a {self.NOUN} of {self.channels} channels"
 
     def schedule(self, tile: MatMulTile, config: Config) -> Schedule:
         """Tiled, every stage tensorized."""
         return schedule(expression(self, config), self, tile, config)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: MatMulTile | None = None
     ) -> Iterator[MatMulTile]:
-        """Portions of the result's channels and pixels."""
-        return Model(self, config).tiles(vthreads, only)
-
-    def best(self, config: Config, vthreads: int) -> MatMulTile:
-        """The tile that the model of products likes best.
-
-        Raises:
-            TilingError: the buffers hold none.
-        """
-        best = cheapest_tile(self.geometry, config, vthreads)
-        if best is None:
-            raise no_tile(f"one tile of a {self.wanted}", config)
-        return best
-
-
-# The model --------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=512)
-def cheapest_tile(shape: MatMul, config: Config, vthreads: int) -> MatMulTile | None:
-    """The tile that takes the fewest cycles by the model; None where the buffers hold none."""
-    model = Model(shape, config)
-    return min(model.tiles(vthreads), key=model.cycles, default=None)
-
-
-class Model:
-    """Tiles of one size on one config, and the cycles that each takes."""
-
-    def __init__(self, shape: MatMul, config: Config) -> None:
-        self.shape, self.config = shape, config
-        self.outputs = ceil_div(shape.outputs, config.channel_block)
-
-    def tiles(self, vthreads: int, only: MatMulTile | None = None) -> Iterator[MatMulTile]:
-        """The tiles that the buffers hold, for so many virtual threads."""
-        s, c = self.shape, self.config
-        if s.inputs > min(MAX_UOPS, c.uop_depth):
+        """Portions of the result's channels and pixels, in one sequence of micro-ops each."""
+        if self.inputs > min(MAX_UOPS, config.uop_depth):
             return
-        copies, rows, columns = 2 if vthreads > 1 else 1, s.b_zero != 0, s.a_zero != 0
-        blocks = sizes(divisors(self.outputs), only, "outputs")
-        for outputs, cols in product(blocks, sizes(parts(s.pixels), only, "cols")):
-            inp = copies * cols * s.inputs + columns
-            wgt = copies * outputs * s.inputs + rows
-            acc = vthreads * outputs * (cols + columns) + copies * cols * rows + 1
-            dealt = self.outputs == 1 or self.outputs // outputs >= vthreads
-            fits = inp <= c.depth("inp") and wgt <= c.depth("wgt") and acc <= c.depth("acc")
-            if dealt and fits:
+        every = ceil_div(self.outputs, config.channel_block)
+        blocks = sizes(divisors(every), only, "outputs")
+        for outputs, cols in product(blocks, sizes(parts(self.pixels), only, "cols")):
+            if every == 1 or every // outputs >= vthreads:
                 yield MatMulTile(outputs, cols, vthreads)
 
-    def cycles(self, tile: MatMulTile) -> float:
+    def ranking(self, tiles: Sequence[MatMulTile], config: Config) -> Sequence[int]:
+        """By :meth:`cycles`."""
+        return sorted(range(len(tiles)), key=lambda place: self.cycles(tiles[place], config))
+
+    def cycles(self, tile: MatMulTile, config: Config) -> float:
         """The busiest engine's cycles, or the bus's, and what a tile waits for at its start."""
-        s, c = self.shape, self.config
-        downs, acrosses = self.outputs // tile.outputs, ceil_div(s.pixels, tile.cols)
-        tiles, vectors = s.batch * downs * acrosses, s.batch * self.outputs * s.pixels
-        sums = s.batch * s.pixels * (s.b_zero != 0) + s.batch * self.outputs * (s.a_zero != 0)
+        s, c, blocks = self, config, ceil_div(self.outputs, config.channel_block)
+        downs, acrosses = blocks // tile.outputs, ceil_div(s.pixels, tile.cols)
+        tiles, vectors = s.batch * downs * acrosses, s.batch * blocks * s.pixels
+        sums = s.batch * s.pixels * (s.b_zero != 0) + s.batch * blocks * (s.a_zero != 0)
         gemm = (vectors + sums) * s.inputs
         alu = 2 * sums + vectors * (s.a_zero != 0)
         data = s.batch * s.pixels * s.inputs * c.inp_entry
-        weights = s.batch * self.outputs * acrosses * s.inputs * c.wgt_entry
+        weights = s.batch * blocks * acrosses * s.inputs * c.wgt_entry
         store = vectors * c.out_entry / c.port_bytes
         bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
         compute = max(gemm, alu) if alu_beside_gemm(c) else gemm + alu

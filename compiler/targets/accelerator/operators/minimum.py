@@ -71,11 +71,6 @@ class Minimum(Pairwise[QMinimum]):
         """The minimum, and a requantization of each operand."""
         return 1 if self.alike else 3
 
-    @property
-    def constant_rows(self) -> int:
-        """Rows of constants: one scale, or one per operand and one for the result."""
-        return 1 if self.alike else 3
-
     def expression(self, config: Config) -> PairTensors:
         """Both widened, each at the result's scale, the lesser, its way to DRAM."""
         ins, dims = intrinsics(config), (self.vectors, config.block_out)

@@ -19,10 +19,10 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     Array,
     N,
-    Template,
     Tile,
     one_scale,
     with_article,
@@ -75,7 +75,7 @@ class MoveTensors:
 
 
 @dataclass(frozen=True)
-class Moves(Template[N, MoveTile]):
+class Moves(Held[N, MoveTile]):
     """Copies of tensors of ``rows`` rows: of each as many ``pixels``, of ``vectors`` vectors each.
 
     What is a row and a pixel is the template's: pixels of a row lie side by side in DRAM, and rows
@@ -83,7 +83,6 @@ class Moves(Template[N, MoveTile]):
     """
 
     TILE = MoveTile
-    TUNED = False
 
     rows: int
     pixels: tuple[int, ...]
@@ -105,11 +104,6 @@ class Moves(Template[N, MoveTile]):
         """Operations of the ALU per vector that is loaded."""
         return self.grown[1] if self.grown[1] > 1 else 0
 
-    def held(self, rows: int, pixels: int) -> int:
-        """Vectors of ACC that a tile takes."""
-        columns = self.grown[1]
-        return rows * pixels * self.vectors * (1 + columns if columns > 1 else 1)
-
     def loaded(self, tile: MoveTile) -> int:
         """Vectors that a tile loads."""
         return tile.rows * tile.pixels * self.vectors
@@ -119,23 +113,19 @@ class Moves(Template[N, MoveTile]):
         """The noun with its article."""
         return with_article(self.NOUN)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: MoveTile | None = None
     ) -> Iterator[MoveTile]:
-        """Whole rows, or parts of one row, as many as ACC holds for all threads.
+        """Whole rows, or parts of one row.
 
         The longest operand has a tile for each thread: the next operand begins with the first.
         """
-        room = (config.depth("acc") - len(self.pixels)) // vthreads
         most = max(self.pixels)
         whole = [(rows, most) for rows in parts(self.rows)]
         cut = [(1, pixels) for pixels in parts(most)[:-1]]
         for rows, pixels in [*whole, *cut]:
-            tile = MoveTile(rows, pixels, vthreads)
-            count = ceil_div(self.rows, rows) * ceil_div(most, pixels)
-            fits = self.held(rows, pixels) <= room and count >= vthreads
-            if fits and only in (None, tile):
-                yield tile
+            if ceil_div(self.rows, rows) * ceil_div(most, pixels) >= vthreads:
+                yield MoveTile(rows, pixels, vthreads)
 
     def cost(self, tile: MoveTile, config: Config) -> TileCost:
         """One load, and stores of all that becomes of it, per tile of the longest operand."""
@@ -145,7 +135,7 @@ class Moves(Template[N, MoveTile]):
         store = rows * transfer(size * columns, self.run(tile) * config.out_entry, config)
         tiles = sum(ceil_div(self.rows, tile.rows) * ceil_div(n, tile.pixels) for n in self.pixels)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, 1, 1, load, 0.0, 0.0, 0.0, alu, store, shared=False)
+        return TileCost(*share, inp=load, alu=alu, store=store, shared=False)
 
     @abstractmethod
     def run(self, tile: MoveTile) -> int:

@@ -75,13 +75,9 @@ class Multiply(Moves[QMultiply]):
         """One multiplication."""
         return 1
 
-    def held(self, rows: int, pixels: int) -> int:
-        """Vectors of both operands; the product takes the place of the first."""
-        return rows * (pixels + (1 if self.gate else pixels)) * self.vectors
-
     def loaded(self, tile: MoveTile) -> int:
         """Vectors of both operands."""
-        return self.held(tile.rows, tile.pixels)
+        return tile.rows * (tile.pixels + (1 if self.gate else tile.pixels)) * self.vectors
 
     def run(self, tile: MoveTile) -> int:
         """All pixels of a row."""

@@ -70,11 +70,6 @@ class Pairwise(Template[N, VectorTile]):
         """Operations of the ALU per vector."""
         return 1
 
-    @property
-    def constant_rows(self) -> int:
-        """Vectors of ACC that constants take."""
-        return 1
-
     @abstractmethod
     def expression(self, config: Config) -> PairTensors:
         """Expression of the result, with the instructions that compute it."""
@@ -94,10 +89,11 @@ class Pairwise(Template[N, VectorTile]):
     def tiles(
         self, config: Config, vthreads: int, only: VectorTile | None = None
     ) -> Iterator[VectorTile]:
-        """Runs of vectors, two of which must lie in ACC for each thread."""
+        """Runs of vectors, of which ACC must hold one of each input for each thread."""
+        e = self.expression(config)
+        room = (config.depth("acc") - len(e.constants)) // len(e.inputs)
         for vectors in sizes(parts(self.vectors), only, "vectors"):
-            fits = 2 * vectors * vthreads + self.constant_rows <= config.depth("acc")
-            if fits and ceil(self.vectors / vectors) >= vthreads:
+            if vectors * vthreads <= room and ceil(self.vectors / vectors) >= vthreads:
                 yield VectorTile(vectors, vthreads)
 
     def cost(self, tile: VectorTile, config: Config) -> TileCost:
@@ -107,7 +103,7 @@ class Pairwise(Template[N, VectorTile]):
         tiles = ceil_div(self.vectors, tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
         work = tile.vectors * self.alu_steps
-        return TileCost(*share, 1, 1, 2 * move, 0.0, work, 0.0, 0.0, move)
+        return TileCost(*share, inp=2 * move, gemm=work, store=move)
 
     def nest(self, tile: VectorTile, config: Config) -> Nest:
         """Tiles without a reduction."""

@@ -178,8 +178,9 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         inp, out = (nest.tensor(r) for r in ("inp", "out"))
         inside = nest.inside("step")
         *_, tall, wide, _, _ = nest.spans(inp, inside)
-        held = nest.held(inp, inside) + nest.held(out, nest.inside("tile"))
-        entries = (held // lanes + tile.rows * tile.cols * self.weighted) * tile.vthreads
+        in_tile = [out, nest.tensor("bias")] if self.weighted else [out]
+        held = nest.held(inp, inside) + sum(nest.held(t, nest.inside("tile")) for t in in_tile)
+        entries = held // lanes * tile.vthreads
         padded = self.paddable(tall, wide, config.channel_block // lanes)
         return np.asarray(padded & (entries + 1 <= config.depth("acc")))
 
@@ -201,7 +202,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         if self.weighted:
             side = transfer(tile.rows * tile.cols * c.acc_entry, tile.cols * c.acc_entry, c)
             alu = vectors
-        return TileCost(*share, steps, 1, load, 0.0, work, side, alu, store)
+        return TileCost(*share, steps=steps, inp=load, gemm=work, side=side, alu=alu, store=store)
 
     def nest(self, tile: PoolTile, config: Config) -> Nest:
         """Tiles whose windows are seen in steps of some rows."""

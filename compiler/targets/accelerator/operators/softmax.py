@@ -23,12 +23,12 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     shares,
     transfer,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
 from vdla.compiler.targets.accelerator.operators.stages import place, softmax_stages
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
-    Template,
     Tile,
     elements,
 )
@@ -42,7 +42,7 @@ from vdla.isa.options.tables import TABLE_RESULTS
 from vdla.support.numbers import ceil_div
 
 STEPS = 4  # operations of the ALU for each vector
-SMALL = 4  # vectors of a row besides its pixels: the largest, the sum, its scale
+SMALL = 4  # and for each row
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SoftmaxTensors:
 
 
 @dataclass(frozen=True)
-class Softmax(Template[QSoftmax, SoftmaxTile]):
+class Softmax(Held[QSoftmax, SoftmaxTile]):
     """``rows`` channel blocks of all images, each of so many ``pixels`` of ``vectors`` vectors.
 
     ``factor`` and ``shift`` are those of the node's sums.
@@ -75,7 +75,6 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
     TILE = SoftmaxTile
     NOUN = "softmax"
     NODES = (QSoftmax,)
-    TUNED = False
     NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
         ("factor", "shift", "zero", "low", "high"), 0
     )
@@ -96,11 +95,14 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         """A config may lack tables or reciprocals, or room for a row."""
         if lack := no_tables(config, "exponentials"):
             return lack
-        pixels, room = graph.tensors[node.data].shape[-1], config.depth("acc") - 1
-        vectors = config.channel_block // config.block_out
-        if (pixels + SMALL) * vectors > room:
-            return f"a row of {pixels} pixels exceeds the {room} vectors of acc"
-        return no_reciprocals(config)
+        if lack := no_reciprocals(config):
+            return lack
+        softmax = cls.of(node, graph, config)
+        if not softmax.has_room(config):
+            return (
+                f"a row of {softmax.pixels} pixels exceeds the {config.depth('acc')} vectors of acc"
+            )
+        return None
 
     @classmethod
     def of(cls, node: QSoftmax, graph: Graph, config: Config) -> Softmax:
@@ -117,16 +119,13 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: SoftmaxTile | None = None
     ) -> Iterator[SoftmaxTile]:
-        """Tiles of as many rows as ACC holds for all threads."""
-        room = (config.depth("acc") - 1) // vthreads
+        """Whole rows, a tile for each thread."""
         for rows in parts(self.rows):
-            tile = SoftmaxTile(rows, vthreads)
-            fits = rows * self.vectors * (self.pixels + SMALL) <= room
-            if fits and ceil_div(self.rows, rows) >= vthreads and only in (None, tile):
-                yield tile
+            if ceil_div(self.rows, rows) >= vthreads:
+                yield SoftmaxTile(rows, vthreads)
 
     def cost(self, tile: SoftmaxTile, config: Config) -> TileCost:
         """A load, the operations on each vector, those on each row one after another, a store."""
@@ -136,7 +135,7 @@ class Softmax(Template[QSoftmax, SoftmaxTile]):
         alu = STEPS * (vectors + STARTUP) + SMALL * (tile.rows * self.vectors + STARTUP)
         tiles = ceil_div(self.rows, tile.rows)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, 1, 1, move, 0.0, 0.0, 0.0, alu, store, shared=False)
+        return TileCost(*share, inp=move, alu=alu, store=store, shared=False)
 
     def expression(self, config: Config) -> SoftmaxTensors:
         """The shares, and all that comes before them."""

@@ -73,10 +73,10 @@ class Template(template.Template[N, Config], Generic[N, T]):
     """An operator of one size: a frozen dataclass; ``N`` are its nodes, ``T`` its tiles.
 
     ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it.
-    ``NUMBERS`` are the fields that change results
-    and no cycle (zero points, clipping bounds, factors), so that templates which differ in nothing
-    else share their tile. A template with ``TUNED`` false has one tile, and nothing to search for.
-    With ``FITS_ALREADY`` its tile alone says what lies on chip: the schedule asks for no depth.
+    ``NUMBERS`` are the fields that change results and no cycle (zero points, clipping bounds,
+    factors), and of the fields ``ZEROS`` all does but whether they are zero: templates that differ
+    in nothing else share their tile. A template with ``TUNED`` false has one tile, and nothing to
+    search for. With ``ASKS_DEPTHS`` its schedule depends on how much the buffers hold, too.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -84,8 +84,9 @@ class Template(template.Template[N, Config], Generic[N, T]):
     TILE: ClassVar[type[Tile]]
     NOUN: ClassVar[str]
     NUMBERS: ClassVar[Mapping[str, object]] = {}
+    ZEROS: ClassVar[Sequence[str]] = ()
     TUNED: ClassVar[bool] = True
-    FITS_ALREADY: ClassVar[bool] = False
+    ASKS_DEPTHS: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -162,7 +163,8 @@ class Template(template.Template[N, Config], Generic[N, T]):
     def geometry(self) -> Self:
         """A copy with every field that changes no cycle set to a neutral value."""
         numbers = {n: v for n, v in self.NUMBERS.items() if getattr(self, n) is not None}
-        return replace(self, **numbers)
+        zeros = {name: int(getattr(self, name) != 0) for name in self.ZEROS}
+        return replace(self, **numbers, **zeros)
 
     def best(self, config: Config, vthreads: int) -> T:
         """The tile for so many virtual threads that the analytic model likes best.

@@ -10,7 +10,7 @@ the unit vector of a channel is that channel of those pixels, one in each lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,10 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Binding,
-    Template,
     Tile,
     elements,
     one_scale,
@@ -43,14 +42,13 @@ class TransposeTile(Tile):
 
 
 @dataclass(frozen=True)
-class TransposeImage(Template[QTransposeImage, TransposeTile]):
+class TransposeImage(Held[QTransposeImage, TransposeTile]):
     """``out[n, w, c] = data[n, c, w]``: ``pixels`` become channels, ``channels`` pixels."""
 
     NAME = "transpose"
     TILE = TransposeTile
     NOUN = "transposition of channels and pixels"
     NODES = (QTransposeImage,)
-    TUNED = False
 
     batch: int
     channels: int
@@ -82,29 +80,20 @@ class TransposeImage(Template[QTransposeImage, TransposeTile]):
         """Tiled, every stage tensorized."""
         return _schedule(self, tile, config)
 
-    def tiles(
+    @property
+    def wanted(self) -> str:
+        """With what is taken at a time."""
+        return f"{self.channels} channels of a block of pixels"
+
+    def sizes(
         self, config: Config, vthreads: int, only: TransposeTile | None = None
     ) -> Iterator[TransposeTile]:
-        """One, if the buffers hold the channels of a block of pixels."""
-        inputs, blocks = (ceil_div(n, config.channel_block) for n in (self.channels, self.pixels))
-        wgt, acc = min(vthreads, 2) * inputs, vthreads * self.channels + blocks
-        if wgt <= config.depth("wgt") and acc <= config.depth("acc"):
-            yield TransposeTile(vthreads)
+        """One."""
+        yield TransposeTile(vthreads)
 
-    def best(self, config: Config, vthreads: int) -> TransposeTile:
-        """The only tile.
-
-        Raises:
-            TilingError: the buffers don't hold it.
-        """
-        tile = next(self.tiles(config, vthreads), None)
-        if tile is None:
-            raise TilingError(
-                f"config {config.name}: expected buffers that hold {self.channels} channels of a "
-                f"block of pixels, found wgt {config.depth('wgt')}, acc {config.depth('acc')} "
-                "entries"
-            )
-        return tile
+    def ranking(self, tiles: Sequence[TransposeTile], config: Config) -> Sequence[int]:
+        """That one."""
+        return range(len(tiles))
 
 
 def _schedule(shape: TransposeImage, tile: TransposeTile, config: Config) -> Schedule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.loops import Layer
 from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.isa.config import Config
@@ -21,13 +22,12 @@ def default_tile(
     Raises:
         TilingError: the buffers can't hold one tile.
     """
-    return _default_tile(template.geometry, config, vthreads, records)
+    return _default_tile(Layer.of(template), config, vthreads, records)
 
 
 @lru_cache(maxsize=1 << 14)
-def _default_tile(
-    template: AnyTemplate, config: Config, vthreads: int, records: TileRecords | None
-) -> Tile:
+def _default_tile(layer: Layer, config: Config, vthreads: int, records: TileRecords | None) -> Tile:
+    template = layer.geometry if layer.template.TUNED else layer.template
     for threads in range(vthreads, 0, -1):
         tuned = records.tile(template, config, threads) if records and template.TUNED else None
         if tuned:

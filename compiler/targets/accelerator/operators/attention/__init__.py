@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,12 +17,11 @@ from vdla.compiler.targets.accelerator.operators.attention.sizes import (
     AttentionSizes,
     AttentionTile,
 )
-from vdla.compiler.targets.accelerator.operators.cost import no_tile
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
     Binding,
-    Template,
     elements,
     one_scale,
     unlike_blocks,
@@ -36,17 +35,17 @@ __all__ = ["Attention"]
 
 
 @dataclass(frozen=True)
-class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
+class Attention(AttentionSizes, Held[QAttention, AttentionTile]):
     """See ``AttentionSizes``."""
 
     NAME = "attention"
     TILE = AttentionTile
     NOUN = "attention"
     NODES = (QAttention,)
-    TUNED = False
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "scored": (0, 0, 0), "factor": 0, "shift": 0, "shared": (0, 0, 0), "mixed": (0, 0, 0),
     }  # fmt: skip
+    ZEROS = ("key_zero", "query_zero", "share_zero", "value_zero")
 
     @classmethod
     def refusal(
@@ -57,7 +56,7 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
         if lack := next(filter(None, (*lacks, no_forwarding(config))), None):
             return lack
         template = cls.of(node, graph, config)
-        if not any(template.tiles(config, 1)):
+        if not template.has_room(config):
             return f"the buffers don't hold {template.wanted}"
         return None
 
@@ -114,24 +113,15 @@ class Attention(AttentionSizes, Template[QAttention, AttentionTile]):
         """One schedule over all parts."""
         return schedule(expression(self, config), tile, config)
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: AttentionTile | None = None
     ) -> Iterator[AttentionTile]:
         """A block of queries with the keys of two heads, and with those of one."""
         threads = min(vthreads, 2)
         values = self.heads_at_a_time(config.channel_block) if threads > 1 else 1
         for keys in (2, 1) if threads > 1 and self.heads > 1 else (1,):
-            tile = AttentionTile(keys, values, threads)
-            if self.fits(tile, config) and only in (None, tile):
-                yield tile
+            yield AttentionTile(keys, values, threads)
 
-    def best(self, config: Config, vthreads: int) -> AttentionTile:
-        """The first tile.
-
-        Raises:
-            TilingError: the buffers hold none.
-        """
-        tile = next(self.tiles(config, vthreads), None)
-        if tile is None:
-            raise no_tile(self.wanted, config)
-        return tile
+    def ranking(self, tiles: Sequence[AttentionTile], config: Config) -> Sequence[int]:
+        """Most keys first."""
+        return range(len(tiles))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vdla.compiler.targets.accelerator.operators.template import Tile
-from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
 LATER = 5  # parts of a step before it takes values: scores, softmax, two STOREs and their exchange
@@ -62,20 +61,3 @@ class AttentionSizes:
         one that fill its last tile."""
         channels, keys, _, _ = self.blocks(lanes)
         return (channels - 1) * self.keys + keys * lanes
-
-    def fits(self, tile: AttentionTile, config: Config) -> bool:
-        """Whether the buffers hold a tile: what a part leaves to the next one twice, to the one
-        behind that three times."""
-        lanes = config.channel_block
-        channels, keys, _, values = self.blocks(lanes)
-        rows, outs = keys * lanes, values * lanes
-        twice, thrice = (2, 3) if tile.vthreads > 1 else (1, 1)
-        inp = tile.key_copies * self.key_rows(lanes) + twice * rows + lanes + 1
-        wgt = tile.value_copies * keys * values + channels + keys + 1
-        of_values = tile.value_copies * values if self.share_zero else 0
-        of_keys = rows if self.query_zero else 0
-        of_step = thrice * (rows + 3) + twice * rows + thrice * (outs + lanes)
-        acc = of_keys + of_values + of_step + keys + 2
-        return (
-            inp <= config.depth("inp") and wgt <= config.depth("wgt") and acc <= config.depth("acc")
-        )

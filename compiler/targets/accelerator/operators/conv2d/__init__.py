@@ -45,7 +45,6 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     NAME = "conv"
     TILE = ConvTile
     NOUN = "convolution"
-    FITS_ALREADY = True
     NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2d, ops.QDense)
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,

@@ -34,6 +34,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     sizes,
     transfer,
 )
+from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.normalize.expression import expression
 from vdla.compiler.targets.accelerator.operators.normalize.schedule import schedule
 from vdla.compiler.targets.accelerator.operators.normalize.space import (
@@ -44,7 +45,6 @@ from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
     Array,
     Binding,
-    Template,
     elements,
     one_scale,
     unlike_blocks,
@@ -56,21 +56,20 @@ from vdla.support.numbers import ceil_div, divisors
 DIGIT = 127  # the weight of all digits but the first, and the largest digit
 STEPS = 2  # operations of the ALU for each vector
 SMALL = 12  # and for each block of pixels
-HELD = 6  # vectors of a block of pixels that ACC holds at a time, besides squares and channels
 
 
 @dataclass(frozen=True)
-class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
+class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
     """The normalization of all pixels of some images."""
 
     NAME = "normalize"
     TILE = NormalizeTile
     NOUN = "normalization"
     NODES = (QNormalize,)
-    TUNED = False
     NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
-        ("epsilon", "shift", "in_zero", "zero", "low", "high"), 0
+        ("epsilon", "shift", "zero", "low", "high"), 0
     )
+    ZEROS = ("in_zero",)
 
     @classmethod
     def refusal(
@@ -84,10 +83,12 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
                 return f"{channels} channels don't end with a block of {block}"
         if not 0 <= Moments(channels).epsilon(node.epsilon) < 1 << SUM_BITS:
             return f"an epsilon of {node.epsilon:g} squared steps exceeds a sum of squares"
+        if lack := unlike_blocks(config) or no_reciprocals(config):
+            return lack
         blocks = ceil_div(channels, block)
-        if blocks > min(config.depth("wgt"), config.uop_depth):
+        if blocks > config.uop_depth or not cls.of(node, graph, config).has_room(config):
             return f"{blocks} blocks of channels exceed the {config.depth('wgt')} tiles of wgt"
-        return unlike_blocks(config) or no_reciprocals(config)
+        return None
 
     @classmethod
     def of(cls, node: QNormalize, graph: Graph, config: Config) -> Normalize:
@@ -115,10 +116,10 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
 
-    def tiles(
+    def sizes(
         self, config: Config, vthreads: int, only: NormalizeTile | None = None
     ) -> Iterator[NormalizeTile]:
-        """Blocks of pixels that the buffers hold for all threads, and portions of channels."""
+        """Blocks of pixels for all threads, and portions of channels."""
         lanes = config.channel_block
         inputs, count = ceil_div(self.channels, lanes), ceil_div(self.pixels, lanes)
         portions = [n for n in divisors(self.channels) if n % lanes == 0] or [self.channels]
@@ -126,17 +127,11 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
             sizes(range(1, ceil_div(count, vthreads) + 1), only, "blocks"),
             sizes(portions, only, "channels"),
             sizes(divisors(inputs), only, "inputs"),
+            (True, False),
         )
-        for blocks, channels, step in knobs:
-            wgt = vthreads * blocks * inputs + 1
-            own = 2 * channels * (1 if channels == self.channels else vthreads)
-            inp = vthreads * blocks * step * lanes + own + lanes + 1
-            if self.holds_digits(config, vthreads, blocks * step):
-                inp = vthreads * blocks * step * lanes + 2 * self.channels + lanes + 1
-            acc = vthreads * (blocks * (lanes + HELD + 2 * channels) + channels) + lanes + 1
-            fits = wgt <= config.depth("wgt") and inp <= config.depth("inp")
-            if fits and acc <= config.depth("acc") and ceil_div(count, blocks) >= vthreads:
-                yield NormalizeTile(blocks, channels, step, vthreads)
+        for blocks, channels, step, resident in knobs:
+            if ceil_div(count, blocks) >= vthreads:
+                yield NormalizeTile(blocks, channels, step, vthreads, resident)
 
     def cost(self, tile: NormalizeTile, config: Config) -> TileCost:
         """Loads of the pixels, products for moments, channels and terms, steps of the ALU, a
@@ -149,15 +144,14 @@ class Normalize(NormalizeSizes, Template[QNormalize, NormalizeTile]):
         load = 2 * transfer(size, tile.blocks * tile.inputs * c.wgt_entry, c) + waits
         gemm = vectors * 3 + self.channels + tile.blocks * inputs
         both = 2 * self.channels * c.inp_entry
-        kept = 2 * self.channels + (tile.vthreads * tile.blocks * tile.inputs + 1) * lanes + 1
-        side = np.where(np.less_equal(kept, c.depth("inp")), 0.0, transfer(both, both, c))
+        side = 0.0 if tile.resident else transfer(both, both, c)
         portions = ceil_div(self.channels, tile.channels)
         alu = STEPS * (vectors + portions * STARTUP) + 2 * tile.blocks * lanes
         alu = alu + SMALL * (tile.blocks + STARTUP)
         store = transfer(size, tile.channels * c.out_entry, c)
         tiles = self.batch * ceil_div(count, tile.blocks)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, 1, 1, load, 0.0, gemm, side, alu, store, shared=False)
+        return TileCost(*share, inp=load, gemm=gemm, side=side, alu=alu, store=store, shared=False)
 
     def schedule(self, tile: NormalizeTile, config: Config) -> Schedule:
         """Moments for each tile of pixels, channels by portions, every stage tensorized."""

@@ -44,7 +44,7 @@ def schedule(
     if shape.pixels % lanes:  # its blocks begin anywhere: a LOAD for each
         s[e.tiles].unroll(s[e.tiles].axis[1])
         s[e.pixels].unroll(s[e.pixels].axis[1])
-    if not shape.resident(tile, config):
+    if not tile.resident:
         for name in ("factor", "offset"):
             s[held[name]].compute_at(s[e.out], portion)
     loads = {ACC: ins.load_acc, INP: ins.load_inp, WGT: ins.load_wgt}

@@ -71,6 +71,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
     NOUN = "depthwise convolution"
     NODES = (ops.Fused,)
     TUNED = False
+    ASKS_DEPTHS = True
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "pad": 0,
         "expanded": ANY_LIMITS,

@@ -52,7 +52,7 @@ def normalization(channels, epsilon=0.1):
     [
         (softmax(9), "paper", FULL[1:], "config paper has no tables for exponentials"),
         (softmax(9), "paper", FULL[:1], "config paper has no reciprocals (reciprocal_units = 0)"),
-        (softmax(4096), "paper", FULL, "a row of 4096 pixels exceeds the 2047 vectors of acc"),
+        (softmax(4096), "paper", FULL, "a row of 4096 pixels exceeds the 2048 vectors of acc"),
         (normalization(64), "paper", [], "config paper has no reciprocals"),
         (normalization(100), "paper", FULL, "100 channels don't end with a block of 16"),
         (normalization(4096), "paper", FULL, "256 blocks of channels exceed the 128 tiles of wgt"),
