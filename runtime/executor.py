@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from vdla.isa.identity import other_isa
 from vdla.runtime import plan
 from vdla.runtime.calls import Calls
-from vdla.runtime.copies import Copies, constants_of, plan_copies
+from vdla.runtime.copies import Copies, plan_copies
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
 from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
-from vdla.runtime.gpu.base import Gpu, Program
-from vdla.runtime.gpu.find import find_gpu
+from vdla.runtime.gpu.base import Gpu
+from vdla.runtime.gpu.launches import Launches
 from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
@@ -80,7 +80,8 @@ class Executor:
         self._pool = Pool(shared, self.threads) if shared else None
         targets = {step.target for step in module.steps if isinstance(step, Outside)}
         self._runtimes = {target: find_runtime(target) for target in targets}
-        self._kernels = self._load_kernels(gpu) if module.kernels else None
+        kernels = module.kernels
+        self._launches = Launches(module, self._bytes, self._fixed, gpu) if kernels else None
         self._free: dict[str, Array] = {}  # outputs that have no place in the image
         self._actions = list(self._make_actions())
 
@@ -116,16 +117,6 @@ class Executor:
         info = self.module.tensors[name]
         return self._bytes(name).view(dtype_of(info.dtype)).reshape(info.shape)
 
-    def _load_kernels(self, gpu: Gpu | None) -> Program:
-        """The module's kernels on a GPU, with the constants that they read in its memory."""
-        assert self.module.kernels is not None
-        result = gpu or find_gpu(self.module.kernels.language)
-        program = result.load(self.module.kernels, self.module.dram_bytes)
-        for name in constants_of(self.module.steps, _constants(self.module)):
-            program.upload(self.module.tensors[name].offset, self._bytes(name))
-        program.finish()
-        return program
-
     def _make_actions(self) -> Iterator[Action]:
         """Actions of a run, in order: copies, and steps, those of a row in one."""
         module = self.module
@@ -136,7 +127,8 @@ class Executor:
             if isinstance(steps[0], Host):
                 yield self._calls([step for step in steps if isinstance(step, Host)])
             elif isinstance(steps[0], plan.Gpu):
-                yield self._launches([step for step in steps if isinstance(step, plan.Gpu)])
+                assert self._launches is not None
+                yield self._launches.launch([s for s in steps if isinstance(s, plan.Gpu)])
             else:
                 yield self._prepare(row[0], steps[0])
         yield from self._copy(last)
@@ -151,31 +143,8 @@ class Executor:
         return self.dram[info.offset : info.offset + info.nbytes]
 
     def _copy(self, copies: Copies) -> Iterator[Action]:
-        """One action for each tensor that is copied between the image and the GPU's memory."""
-        program = self._kernels
-        for name in (*copies.to_gpu, *copies.to_image):
-            assert program is not None
-            uploads = name in copies.to_gpu
-            move = program.upload if uploads else program.download
-            step = f"{name} to {'gpu' if uploads else 'cpu'}"
-            yield partial(
-                _timed, step, partial(move, self.module.tensors[name].offset, self._bytes(name))
-            )
-
-    def _launches(self, steps: Sequence[plan.Gpu]) -> Action:
-        """Functions of kernels in a row."""
-        program, tensors = self._kernels, self.module.tensors
-        assert program is not None
-        calls = [(s.function, [tensors[name].offset for name in s.args]) for s in steps]
-        names = [str(step) for step in steps]
-
-        def run() -> Report:
-            times = [program.launch(*call) for call in calls]
-            program.finish()
-            seconds = [time() for time in times]
-            return lambda: list(map(StepResult, names, repeat(plan.Gpu.KIND), seconds))
-
-        return run
+        """Actions that copy tensors between the image and the GPU's memory."""
+        return self._launches.copy(copies) if self._launches else iter(())
 
     def _calls(self, steps: Sequence[Host]) -> Action:
         """Host functions in a row."""
@@ -271,14 +240,6 @@ def _constants(module: Module) -> set[str]:
     written = {name for step in module.steps for name in plan.writes(step)}
     result = {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
     return result - written - set(module.inputs)
-
-
-def _timed(name: str, move: Callable[[], None]) -> Report:
-    """A copy, with the time that it takes."""
-    began = time.perf_counter()
-    move()
-    seconds = time.perf_counter() - began
-    return lambda: [StepResult(name, "copy", seconds)]
 
 
 def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:

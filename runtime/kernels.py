@@ -1,4 +1,4 @@
-"""Kernels for a GPU, as a module carries them.
+"""Kernels, which groups of threads run, as a module carries them.
 
 A function computes one node, by kernels that are launched in order. Grammar::
 

@@ -79,7 +79,7 @@ class HostCode:
 class Module:
     """A compiled network.
 
-    ``steps`` are its run plan. ``kernels`` are a GPU's; ``programs``, ``external`` and ``outside``
+    ``steps`` are its run plan. ``kernels`` are launched; ``programs``, ``external`` and ``outside``
     are the programs, ONNX models and codes for other packages' targets that the steps name.
     ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with the
     ``constants``.
@@ -291,7 +291,7 @@ def _host_code(code: bytes, header: dict[str, Any]) -> HostCode:
 
 
 def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
-    host, gpu = header["host"], header["kernels"]
+    host, launched = header["host"], header["kernels"]
     return Module(
         tensors={
             name: TensorInfo(tuple(map(int, t["shape"])), t["dtype"], int(t["offset"]))
@@ -303,7 +303,7 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         steps=tuple(map(plan.from_json, header["steps"])),
         constants=sections[CONSTANTS],
         host=host and _host_code(sections[HOST_CODE], host),
-        kernels=gpu and kernels.from_json(gpu, sections[KERNELS].decode()),
+        kernels=launched and kernels.from_json(launched, sections[KERNELS].decode()),
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),
         outside=_named(sections, OUTSIDE),

@@ -127,6 +127,8 @@ class Outside:
 
 Step = Host | Accelerate | Gpu | Onnx | Open | Outside
 Plan = tuple[Step, ...]
+HOSTS = ("cpu", Gpu.KIND)  # devices that run what an accelerator leaves, or all of a network
+KERNELS = "kernels for a GPU"  # a module's code for such steps, for people
 STEPS: dict[str, type[Step]] = {
     step.KIND: step for step in (Host, Accelerate, Gpu, Onnx, Open, Outside)
 }
@@ -175,6 +177,11 @@ def reads(step: Step) -> tuple[str, ...]:
 def writes(step: Step) -> tuple[str, ...]:
     """The tensors that a step writes."""
     return step.writes if isinstance(step, Accelerate) else step.args[-1:]
+
+
+def is_apart(step: Step) -> bool:
+    """Whether a step reads and writes another memory than the module's image."""
+    return isinstance(step, Gpu)
 
 
 def to_json(step: Step) -> dict[str, Any]:

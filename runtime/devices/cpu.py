@@ -1,4 +1,4 @@
-"""The devices without an accelerator: every step runs on the host, or on a GPU."""
+"""The devices without an accelerator: every step runs on the host, or apart from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vdla.runtime.errors import DeviceError
 
 
 class CpuDevice:
-    """Takes modules without programs for the accelerator; ``name`` is ``cpu`` or ``gpu``."""
+    """Takes modules without programs for the accelerator; ``name`` is one of ``HOSTS``."""
 
     identity: Identity | None = None
 

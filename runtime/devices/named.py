@@ -12,8 +12,9 @@ from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.module import Module
+from vdla.runtime.plan import HOSTS
 
-NAMES = ("sim", "rtl", "cpu", "gpu")
+NAMES = ("sim", "rtl", *HOSTS)
 
 
 def module_config(module: Module) -> Config:
@@ -32,7 +33,7 @@ def make_device(
 
     ``waves``: an FST file that the RTL writes.
     """
-    if device in ("cpu", "gpu"):
+    if device in HOSTS:
         return CpuDevice(device)
     if device not in NAMES:
         raise DeviceError(f"device: expected one of {', '.join(NAMES)}, found {device}")

@@ -52,7 +52,7 @@ class Sides:
 
     def copy(self, copies):
         for names, there, here in (
-            (copies.to_gpu, self.gpu, self.image),
+            (copies.out, self.gpu, self.image),
             (copies.to_image, self.image, self.gpu),
         ):
             for name in names:
@@ -90,7 +90,7 @@ def test_before_the_step_that_reads():
         Host("i", "i", ("c", "y")),
     )
     before, last = plan_copies(plan, {"w"}, ["y", "b", "y", "b"])
-    assert before == [Copies(), Copies(to_gpu=("a",)), Copies(), Copies(to_image=("c",))]
+    assert before == [Copies(), Copies(out=("a",)), Copies(), Copies(to_image=("c",))]
     assert last == Copies(to_image=("b",))
     assert constants_of(plan, {"w", "v"}) == ("w",)
 
@@ -103,7 +103,7 @@ def test_a_tensor_that_is_written_again_is_copied_again():
         Gpu("i", "i", ("a", "c")),
     )
     before, last = plan_copies(plan, (), ["c"])
-    assert [each.to_gpu for each in before] == [(), ("a",), (), ("a",)]
+    assert [each.out for each in before] == [(), ("a",), (), ("a",)]
     assert last == Copies(to_image=("c",))
 
 
@@ -114,5 +114,5 @@ def test_programs_of_the_accelerator_read_and_write_on_the_image():
         Gpu("h", "h", ("b", "c")),
     )
     before, last = plan_copies(plan, (), ["c"])
-    assert before[1:] == [Copies(to_image=("a",)), Copies(to_gpu=("b",))]
+    assert before[1:] == [Copies(to_image=("a",)), Copies(out=("b",))]
     assert last == Copies(to_image=("c",))
