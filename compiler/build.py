@@ -23,14 +23,14 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
-from vdla.compiler.placement import ACCELERATOR, GPU, PROCESSOR, Placements
+from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
 from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.errors import NoCodeError, TargetError
 from vdla.compiler.targets.functions import Traces, untuned
-from vdla.compiler.targets.gpu.description import ANY, Gpu
+from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu
 from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.target import ProcessorTarget

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vdla.runtime.plan import HOSTS
+
 if TYPE_CHECKING:
     from vdla.compiler.graph.ir import Graph
 
-ACCELERATOR, PROCESSOR, GPU = "vdla", "cpu", "gpu"
+ACCELERATOR, PROCESSOR = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 # Operators whose class says that it ``CONVERTS``: said again for reports of compiled modules, which
 # need no compiler.
@@ -17,9 +19,9 @@ CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
 
 
 def device_of(device: str) -> str:
-    """Device on which a module for some device runs the operators that can be accelerated: devices
-    but ``cpu`` and ``gpu`` have an accelerator, simulated or not."""
-    return device if device in (PROCESSOR, GPU) else ACCELERATOR
+    """Device on which a module for some device runs the operators that can be accelerated: all
+    devices but ``HOSTS`` have an accelerator, simulated or not."""
+    return device if device in HOSTS else ACCELERATOR
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Schedule(State[Stage]):
         Args:
             tensor: an input, or a stage's tensor.
             scope: the memory: ``"global"``; ``"vdla.inp"``, ``"vdla.wgt"`` or ``"vdla.acc"`` on the
-                accelerator; on a GPU ``"shared"`` by the threads of a group, or ``"local"`` to a
+                accelerator; in a kernel ``"shared"`` by the threads of a group, or ``"local"`` to a
                 thread.
             readers: the stage, or stages, that are to read the copy; others go on reading the
                 tensor.
@@ -141,7 +141,7 @@ class Schedule(State[Stage]):
         Args:
             tensor: what one ``te.compute`` makes.
             scope: the memory: ``"global"``; ``"vdla.inp"``, ``"vdla.wgt"`` or ``"vdla.acc"`` on the
-                accelerator; on a GPU ``"shared"`` by the threads of a group, or ``"local"`` to a
+                accelerator; in a kernel ``"shared"`` by the threads of a group, or ``"local"`` to a
                 thread.
 
         Returns:

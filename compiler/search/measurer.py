@@ -29,7 +29,7 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
 
     With ``ALONE`` nothing may run beside a measurement: there is one process, whoever wants more.
     ``MEMORY`` is how many bytes a measurement may take beyond what its process had, as many as
-    there are unless a target says so: a GPU's driver, for one, takes addresses for all it has.
+    there are unless a target says so: a device's driver may take addresses for all it has.
     ``needs`` are the resources that a measurement has to itself (:class:`vdla.farm.work.Job`).
     """
 

@@ -402,12 +402,12 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
     interleave. With ``threads`` the steps are dealt to that many virtual threads, which take turns
     step by step: a thread of a large tile computes while another one's is stored.
 
-    ``"blockIdx.x"`` and ``"threadIdx.x"``, with ``.y`` and ``.z``, are those of a GPU: each step of
-    the loop is a group of threads, or a thread of a group. The GPU target has such threads; the
-    others run their steps one after another.
+    ``"blockIdx.x"`` and ``"threadIdx.x"``, with ``.y`` and ``.z``, are those of a kernel: each step
+    of the loop is a group of threads, or a thread of a group. Targets that launch kernels have such
+    threads; the others run their steps one after another.
 
     Args:
-        tag: ``"vthread"``, or one of a GPU's.
+        tag: ``"vthread"``, or one of a kernel's.
         threads: how many virtual threads share the steps.
 
     Raises:

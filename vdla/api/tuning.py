@@ -14,7 +14,7 @@ from vdla.boards.meter import BoardMeter, board_ports, check_boards, resource
 from vdla.compiler.build import Options, place_models, placed_graph
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.placement import GPU, PROCESSOR
+from vdla.compiler.placement import PROCESSOR
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search import tuner
 from vdla.compiler.search.measurer import CANDIDATE_SECONDS, Meter, local_pool
@@ -27,7 +27,7 @@ from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.accelerator.search import tile_task
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
-from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.description import GPU, Gpu
 from vdla.compiler.targets.gpu.search import tasks as gpu_tasks
 from vdla.compiler.targets.gpu.search.function import functions_of as gpu_functions
 from vdla.compiler.targets.processor.description.processor import find_processor

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vdla.compiler.placement import GPU, PROCESSOR
+from vdla.compiler.placement import PROCESSOR
 from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.description import GPU, Gpu
 from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker

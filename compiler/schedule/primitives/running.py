@@ -64,7 +64,7 @@ class Running(StageBase):
         ``te.thread_axis("vthread", threads=2)`` deals the steps to two threads that take turns, a
         step each.
 
-        ``te.thread_axis("blockIdx.x")`` makes each step a group of threads of a GPU, and
+        ``te.thread_axis("blockIdx.x")`` makes each step a group of a kernel's threads, and
         ``te.thread_axis("threadIdx.x")`` each step a thread of a group; ``.y`` and ``.z`` are the
         other dimensions of grid and group. Stages that one group computes share its threads: where
         a loop bound to ``threadIdx.x`` stands inside another one, the threads deal its steps out

@@ -23,7 +23,7 @@ class Storage(StageBase):
 
         Args:
             scope: ``"global"``; ``"vdla.inp"``, ``"vdla.wgt"`` or ``"vdla.acc"`` on the
-                accelerator; ``"shared"`` or ``"local"`` on a GPU.
+                accelerator; ``"shared"`` or ``"local"`` in a kernel.
 
         Raises:
             ScheduleError: the stage is an output, or its buffer has a stride from
@@ -60,8 +60,8 @@ class Storage(StageBase):
     def storage_align(self, axis: Var, factor: int, offset: int) -> None:
         """Widens the stride of ``axis``, so that its steps begin at chosen places in memory.
 
-        It is for the CPU's caches, and for the banks of a GPU's shared memory. Elements one step
-        of ``axis`` apart then lie ``offset`` modulo ``factor`` elements apart. Before, rows of
+        It is for the CPU's caches, and for banks of memory that threads share. Elements one step of
+        ``axis`` apart then lie ``offset`` modulo ``factor`` elements apart. Before, rows of
         ``alloc B: int32[10, 8]`` lie 8 elements apart; after ``s[B].storage_align(y, 16, 1)`` it is
         ``alloc B: int32[10, 8] align(0, 16, 1)``, and they lie 17 apart. Rows that begin on lines
         of their own can be loaded faster; with an odd stride, columns don't share a cache's set or

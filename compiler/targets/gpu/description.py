@@ -13,6 +13,7 @@ from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.gpu.base import Gpu as Device
 from vdla.runtime.kernels import OPENCL
 
+GPU = "gpu"  # the target's name
 LARGEST_GROUP = 1024  # threads: a processor that passes for a GPU says more, and gains nothing
 
 

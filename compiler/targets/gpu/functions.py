@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.placement import GPU, Placements
+from vdla.compiler.placement import Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.functions import Traces, digest_of, replayed, symbol_of, untuned
-from vdla.compiler.targets.gpu.description import ANY, Gpu
+from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu
 from vdla.compiler.targets.gpu.lower import lower_function
 from vdla.compiler.targets.gpu.operators import TEMPLATES, schedule_function
 from vdla.compiler.targets.template import AnyScheduled, Expression, express

@@ -9,10 +9,10 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
-from vdla.compiler.placement import GPU, PROCESSOR, Placement, Placements
+from vdla.compiler.placement import PROCESSOR, Placement, Placements
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, untuned
-from vdla.compiler.targets.gpu.description import ANY, Gpu
+from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu
 from vdla.compiler.targets.gpu.functions import Known, gpu_function, gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
 from vdla.compiler.targets.gpu.part import KernelPart

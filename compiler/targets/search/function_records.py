@@ -5,9 +5,9 @@
      "version": "0.1.0", "threads": 1}
 
 The function's digest is over its text without any schedule, so a record is of one expression on one
-kind of processor, or on one GPU, whatever network it came from. ``reference`` is the default
-schedule's time, by turns with the candidate's; records are compared by the ratio. ``threads`` is
-how many shared the loops of both; logs without it are of one thread.
+kind of processor, or on one other device, whatever network it came from. ``reference`` is the
+default schedule's time, by turns with the candidate's; records are compared by the ratio.
+``threads`` is how many shared the loops of both; logs without it are of one thread.
 """
 
 from __future__ import annotations

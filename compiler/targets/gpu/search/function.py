@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.placement import GPU, Placements
+from vdla.compiler.placement import Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search.points import Floats
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.description import ANY, Gpu, kernels
+from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu, kernels
 from vdla.compiler.targets.gpu.functions import Known, expressed
 from vdla.compiler.targets.gpu.lower import lower_function
 from vdla.compiler.targets.gpu.operators import schedule_function
