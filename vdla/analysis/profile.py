@@ -29,7 +29,7 @@ class ProfiledStep:
     A program on a simulated accelerator has neither, but ``cycles``: how long it takes to simulate
     says nothing of the machine. ``gops`` are 10^9 operations per second, a multiplication and an
     addition being two, and ``of_peak`` their share of what all threads could do of the step's
-    element type; None for steps of other devices, and for copies to and from a GPU's memory.
+    element type; None for steps of other devices, and for copies to and from another memory.
     ``title`` is what tables call the step: of a program, its layers.
     """
 

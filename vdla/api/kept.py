@@ -31,6 +31,7 @@ from vdla.options import Run
 from vdla.options.spelling import spelling
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import Module
+from vdla.runtime.plan import HOSTS
 from vdla.runtime.threads import available
 from vdla.support.files import cache_folder, digest_of_file, is_sealed, seal, seal_of
 
@@ -61,7 +62,7 @@ def compiled(model: str | Path, config: Config, options: Run) -> Module:
 
 def _place(path: Path, config: Config, options: Run) -> Path | None:
     """Path of the module, which need not exist; None where it isn't kept."""
-    plain = options.records is None and options.target is None and options.host in ("cpu", "gpu")
+    plain = options.records is None and options.target is None and options.host in HOSTS
     user = sys.modules.get("vdla.compiler.user")
     if not plain or options.placement != "capability" or (user and user.REGISTERED):
         return None

@@ -11,7 +11,6 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement import device_of
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.names.kinds import check_device
@@ -73,20 +72,13 @@ def compile_options(options: Compile | Run, where: Where, code: Code) -> Options
 
     Raises:
         RecordError: the tuned schedules' file holds something else.
-        TargetError: there is no such architecture of a GPU.
+        TargetError: there is no such architecture.
     """
-    functions = tuned_functions(options.records)
-    return Options(
-        device=device_of(where.device),
-        host=where.runs_rest,
-        places=where.places or {},
+    return replace(
+        where.options(code, tuned_functions(options.records)),
         strict=options.strict,
         records=tuned_tiles(options.records, options.board),
-        functions=functions,
-        gpu=where.described_gpu(functions),
         progress=options.progress,
-        processor=code.processor,
-        target=code.target,
     )
 
 

@@ -16,7 +16,7 @@ from vdla.options.spelling import UsageError, given
 from vdla.runtime.devices.named import module_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo
-from vdla.runtime.plan import Outside
+from vdla.runtime.plan import KERNELS, Outside
 
 Array = NDArray[Any]
 UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sign
@@ -67,7 +67,7 @@ def refuse_native(module: Module, name: str) -> None:
     if module.host:
         result.append(f"code for {module.host.triple}")
     if module.kernels:
-        result.append("kernels for a GPU")
+        result.append(KERNELS)
     result += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
     if result:
         raise UsageError(

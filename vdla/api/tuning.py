@@ -44,8 +44,8 @@ from vdla.names.configs import resolve, resolve_on
 from vdla.names.farms import farm_pool
 from vdla.names.models import model_file, model_files
 from vdla.options import Tune
+from vdla.options.devices import PROCESSORS
 from vdla.options.spelling import UsageError, require, takes
-from vdla.options.tuning import PROCESSORS
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.native import missing_features
 

@@ -1,4 +1,4 @@
-"""The command that searches schedules of functions: ``tune --target cpu`` and ``gpu``."""
+"""The command that searches schedules of functions: ``tune`` with a target but the accelerator."""
 
 from __future__ import annotations
 

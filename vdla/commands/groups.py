@@ -23,6 +23,7 @@ from vdla.options.arguments import (
     WithoutEncryption,
     command,
 )
+from vdla.options.devices import RESOURCE
 from vdla.options.help import Group
 
 
@@ -174,7 +175,7 @@ def worker(
         list[str] | None,
         Option(
             metavar="NAME[=VALUE]",
-            help="What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu.",
+            help=RESOURCE,
         ),
     ] = None,
     without_encryption: WithoutEncryption = False,

@@ -267,8 +267,8 @@ def _program_json(name: str, run: machine.Run) -> dict[str, object]:
 
 
 def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
-    """The accelerator's cycles; the steps' seconds where it takes no part, and where a GPU does,
-    beside it."""
+    """The accelerator's cycles; the steps' seconds where it takes no part, and beside it
+    where a device with a memory of its own does."""
     accelerated = next((s for s in result.steps if s.device and s.device.trace is not None), None)
     if accelerated is not None and accelerated.device is not None:
         trace = accelerated.device.trace

@@ -22,13 +22,15 @@ from vdla.compiler.schedule.sizes import with_sizes
 from vdla.compiler.targets.accelerator.description import Intrinsics
 from vdla.compiler.targets.accelerator.description import intrinsics as declare
 from vdla.compiler.targets.accelerator.lower import describe
+from vdla.compiler.targets.gpu.description import GPU
 from vdla.compiler.targets.gpu.named import PREFIX, named_gpu
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.parser import parse as parse_function
 from vdla.isa.config import Config
-from vdla.kernels.kernel import GPU, HOST, AcceleratorKernel, CpuKernel, GpuKernel, Kernel
+from vdla.kernels.gpu import GpuKernel
+from vdla.kernels.kernel import HOST, AcceleratorKernel, CpuKernel, Kernel
 from vdla.kernels.user import with_records
 from vdla.names.configs import resolve
 from vdla.names.schedules import Tuned

@@ -1,4 +1,4 @@
-"""Kernels of numpy arrays: on the accelerator, the processor or a GPU."""
+"""Kernels of numpy arrays: on the accelerator, or on the processor."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from vdla.compiler.targets.accelerator.lower import Linker, lower_function
 from vdla.compiler.targets.accelerator.standalone import Standalone, standalone
-from vdla.compiler.targets.gpu.description import Gpu as Described
-from vdla.compiler.targets.gpu.lower import kernels_of
-from vdla.compiler.targets.gpu.lower import lower_function as to_gpu
 from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.tir.ir import Buffer, PrimFunc
@@ -29,8 +26,6 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
-from vdla.runtime.gpu.base import Gpu, places
-from vdla.runtime.gpu.find import find_gpu
 from vdla.runtime.threads import available
 from vdla.runtime.turns import Turns
 from vdla.sim.checker import Finding
@@ -40,7 +35,7 @@ from vdla.sim.trace import write_trace
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], "KernelRun"]
 DEVICES = ("sim", "rtl", "board")
-HOST, GPU = "cpu", "gpu"
+HOST = "cpu"
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class Kernel:
 
         Args:
             arrays: in the order of ``build``'s arguments.
-            device: "sim" (the default), "rtl" or "board"; "cpu" or "gpu" for a kernel built for it.
+            device: "sim" (the default), "rtl" or "board"; or the one that the kernel was built for.
             board: the board's name, for the device "board".
             virtual: the board's RTL twin in its place.
             port: how a real board is reached.
@@ -211,50 +206,6 @@ class CpuKernel(Kernel):
             if param in self.written and own is not array:
                 array[...] = own
         return KernelRun(seconds)
-
-
-class GpuKernel(Kernel):
-    """A kernel for GPUs, which is compiled for the one that it runs on."""
-
-    def __init__(
-        self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str], gpu: Described
-    ) -> None:
-        super().__init__(func, params, passes)
-        lowered = to_gpu(func, gpu, lambda name, done: self.passes.__setitem__(name, show(done)))
-        self.kernels = kernels_of([lowered], gpu)
-        self.passes[gpu.language] = self.kernels.source
-        self.order = {param: func.params.index(param) for param in params}
-
-    def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
-        if device not in ("", GPU) or board or virtual or port:
-            raise DeviceError(
-                f'{self.name}: expected device "gpu", for which it was built, found {device!r}'
-            )
-        return _OnGpu(self, find_gpu(self.kernels.language)).run
-
-
-class _OnGpu:
-    """A kernel on a GPU, with the offsets of its parameters in the GPU's memory."""
-
-    def __init__(self, kernel: GpuKernel, gpu: Gpu) -> None:
-        self.kernel = kernel
-        sizes = kernel.kernels.functions[kernel.name].params
-        self.offsets, size = places(sizes)
-        self.program = gpu.load(kernel.kernels, size)
-
-    def run(self, arrays: Sequence[Array]) -> KernelRun:
-        kernel, program = self.kernel, self.program
-        where = [(self.offsets[kernel.order[p]], p in kernel.written) for p in kernel.params]
-        for (offset, _), array in zip(where, arrays, strict=True):
-            program.upload(offset, np.ascontiguousarray(array))
-        seconds = program.launch(kernel.name, self.offsets)
-        program.finish()
-        for (offset, written), array in zip(where, arrays, strict=True):
-            if written:
-                result = np.empty(array.shape, array.dtype)
-                program.download(offset, result)
-                array[...] = result
-        return KernelRun(seconds())
 
 
 def _check_array(where: str, param: Buffer, array: Array, written: bool) -> None:

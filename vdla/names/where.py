@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vdla.compiler.placement import PROCESSOR
+from vdla.compiler.build import Options
+from vdla.compiler.placement import PROCESSOR, device_of
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.gpu.description import GPU, Gpu
 from vdla.compiler.targets.gpu.named import named_gpu
@@ -195,6 +196,22 @@ class Where:
         except TargetError as error:
             more = f"; installed packages bring {', '.join(outside)}" if outside else ""
             raise TargetError(f"{error}{more}") from None
+
+    def options(self, code: Code, tuned: FunctionRecords | None) -> Options:
+        """Options of a compilation for these devices, with tuned schedules of functions.
+
+        Raises:
+            TargetError: there is no such architecture of a GPU.
+        """
+        return Options(
+            device=device_of(self.device),
+            host=self.runs_rest,
+            places=self.places or {},
+            functions=tuned,
+            processor=code.processor,
+            gpu=self.described_gpu(tuned),
+            target=code.target,
+        )
 
     def described_gpu(self, tuned: FunctionRecords | None) -> Gpu:
         """GPU that kernels are made for: any of ``gpu``'s kind, or with tuned schedules the one at

@@ -32,25 +32,6 @@ class Sized:
             )
 
 
-class Placed(Sized):
-    """Options with nodes that the user places, too."""
-
-    places: Mapping[str, str] | None
-
-    def __post_init__(self) -> None:
-        """Raises UsageError unless the places are a dictionary of names."""
-        super().__post_init__()
-        given = {} if self.places is None else self.places
-        named = isinstance(given, Mapping) and all(
-            isinstance(each, str) for pair in given.items() for each in pair
-        )
-        if not named:
-            raise UsageError(
-                "places: expected a dictionary of names, as {'conv1': 'gpu'}, "
-                f"found {self.places!r}"
-            )
-
-
 def quiet(what: str, done: int, total: int) -> None:
     """A progress callback that does nothing."""
 

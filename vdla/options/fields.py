@@ -151,28 +151,6 @@ def _formats(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
-def target(examples: str) -> spelling.Default:
-    """Option for the target of what the accelerator leaves, with ``examples`` of its names."""
-    return spelling.option(
-        None,
-        "--target",
-        typed=str | None,
-        compiles=True,
-        metavar="P",
-        help=f"The processor of what the accelerator leaves: {examples}; or, in the accelerator's "
-        "place, a target that another package brings.",
-    )
-
-
-def host() -> spelling.Default:
-    """Which device runs the operators that the accelerator leaves, or whose time is modelled."""
-    return spelling.option(
-        "cpu", "--host", typed=str, compiles=True, metavar="cpu|gpu|cortex-a9…",
-        help="What runs the operators that the accelerator leaves; a processor by its name "
-        "is not run but modelled, which gives its time.",
-    )  # fmt: skip
-
-
 def modelled_host() -> spelling.Default:
     """The processor whose time is modelled for what the accelerator leaves."""
     return spelling.option(
@@ -188,41 +166,6 @@ def strict() -> spelling.Default:
         compiles=True,
         help="Leave to the host what may differ by 1 LSB in integers: softmax, normalizations, "
         "recurrent cells.",
-    )  # fmt: skip
-
-
-def gpu() -> spelling.Default:
-    """Option for the language of a GPU's kernels."""
-    return spelling.option(
-        "opencl",
-        "--gpu",
-        typed=str,
-        compiles=True,
-        metavar="opencl|sm_80…",
-        help="A GPU's code: OpenCL C for any, or PTX for NVIDIA's of an architecture.",
-    )
-
-
-def places() -> spelling.Default:
-    """Nodes that the user places, by name."""
-    return spelling.option(
-        None,
-        "--place",
-        typed=list[str] | None,
-        shown=None,
-        read=lambda texts: spelling.places(texts or ()) or None,
-        compiles=True,
-        metavar="NODE=DEVICE",
-        help="Run a node on vdla, gpu or cpu.",
-    )
-
-
-def placement() -> spelling.Default:
-    """Option for the way in which operators are shared among the accelerator and its host."""
-    return spelling.option(
-        "capability", "--placement", typed=str, compiles=True,
-        only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",
-        help="All that the accelerator can run goes there; or cost: what is faster there.",
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from vdla.options import devices
+
 WIDTH = 100  # columns of help, where the terminal has them
 
 SECTIONS = {  # options of all commands, in the order in which help shows them
@@ -19,10 +21,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--shape", "--records", "--vthreads", "--strict", "--weight", "--calibration", "--layer",
         "--model",
     ),
-    "The device and the host": (
-        "--device", "--port", "--virtual", "--toolchain", "--target", "--host", "--gpu",
-        "--threads", "--place", "--placement", "--no-native",
-    ),
+    "The device and the host": devices.SECTION,
     "Measurement": (
         "--latency", "--same-schedule", "--energy", "--check", "--samples", "--images", "--profile",
         "--level", "--coverage", "--programs", "--memories",

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdla.options import fields
-from vdla.options.common import Placed, Progress, Report, Sized, progress, report
+from vdla.options import devices, fields
+from vdla.options.common import Progress, Report, Sized, progress, report
+from vdla.options.devices import Placed
 from vdla.options.spelling import Only, option, python_only
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Compile(Placed):
     settings: Sequence[str] = fields.settings()
     device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
     board: str | None = fields.board("For this board: its config, its memory, its processor.")
-    target: str | Processor | None = fields.target("native, x86-64-v3, cortex-a9 …")
+    target: str | Processor | None = devices.target("native, x86-64-v3, cortex-a9 …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
         help="Virtual threads.",
@@ -62,10 +63,10 @@ class Compile(Placed):
     )
     records: str | Path | TileRecords | FunctionRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
-    host: str = fields.host()
-    gpu: str = fields.gpu()
-    places: Mapping[str, str] | None = fields.places()
-    placement: str = fields.placement()
+    host: str = devices.host()
+    gpu: str = devices.gpu()
+    places: Mapping[str, str] | None = devices.places()
+    placement: str = devices.placement()
     strict: bool = fields.strict()
     progress: Progress = progress()
 
@@ -106,7 +107,7 @@ class Run(Placed):
         False, "--virtual", typed=bool, only=[ON_BOARD],
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
-    target: str | Processor | None = fields.target("native, or less of it: native,-winograd")
+    target: str | Processor | None = devices.target("native, or less of it: native,-winograd")
     records: str | Path | TileRecords | FunctionRecords | None = fields.records()
     shapes: Shapes | None = fields.shapes()
     samples: int = option(
@@ -122,10 +123,10 @@ class Run(Placed):
         help="Refuse an M.vdla with code for this processor or another package's target, or "
         "models for onnxruntime.",
     )  # fmt: skip
-    host: str = fields.host()
-    gpu: str = fields.gpu()
-    places: Mapping[str, str] | None = fields.places()
-    placement: str = fields.placement()
+    host: str = devices.host()
+    gpu: str = devices.gpu()
+    places: Mapping[str, str] | None = devices.places()
+    placement: str = devices.placement()
     strict: bool = fields.strict()
     waves: Path | None = python_only(None, "An FST file for waves, of the RTL.")
     batches: Sequence[Inputs] = python_only(

@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vdla.options import fields
+from vdla.options import devices, fields
 from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.spelling import Only, option
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 # Where options count
 ACCELERATOR = Only("target", "accelerator")
-PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
-ON_CPU = Only("target", *PROCESSORS)
-NAMED = Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not the processor at hand
+ON_CPU = Only("target", *devices.PROCESSORS)
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Tune(Sized):
     (``config``, ``settings``, ``vthreads``, ``workers``, ``board``) is refused. With a ``board``,
     its own counters measure and not the simulator: at each of ``ports`` one, by default at all
     that are found, or as many ``virtual`` ones as ``workers``. With a ``farm``, its workers
-    measure: those that have the board, ``gpu``, or a processor as ``cpu:x86-64-v3``.
+    measure: those that have what it needs, as ``board:ulx3s`` or ``cpu:x86-64-v3``.
     """
 
     log: str | Path = option(
@@ -58,14 +56,8 @@ class Tune(Sized):
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
     progress: Progress = progress()
-    target: str = option(
-        "accelerator", "--target", typed=str,
-        help="accelerator; cpu or gpu for the one at hand; x86-64-v3 or -v4 for its instructions.",
-    )  # fmt: skip
-    strategy: str = option(
-        "template", "--strategy", typed=str, only=[Only("target", *PROCESSORS, "gpu")],
-        help="On a processor or GPU: template, or sketch for none.",
-    )  # fmt: skip
+    target: str = devices.tuned()
+    strategy: str = devices.strategy()
     threads: int = option(
         1, "--threads", typed=int, only=[ON_CPU], min=1, help="That share a candidate's loops."
     )
@@ -82,7 +74,7 @@ class Tune(Sized):
         False, "--virtual", typed=bool, only=[Only("board"), NO_FARM],
         help="Measure on the RTL of whole boards instead.",
     )  # fmt: skip
-    farm: str | None = fields.farm(NAMED)
+    farm: str | None = fields.farm(devices.NAMED)
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
     report: Report = report()
