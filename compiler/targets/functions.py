@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
@@ -79,11 +79,6 @@ def constants_read(args: Sequence[str], own: Mapping[str, Array], graph: Graph) 
     """Constants among the tensors that a code gets: its own, and those of the graph."""
     known = (name for name in args if name in own or name in graph.constants)
     return {name: own[name] if name in own else graph.constants[name] for name in known}
-
-
-def constants_of(codes: Iterable[Code[object]]) -> dict[str, Array]:
-    """Constants that some codes read, each once."""
-    return {name: array for code in codes for name, array in code.constants.items()}
 
 
 def _work_of(node: Node, graph: Graph) -> int:

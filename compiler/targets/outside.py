@@ -25,8 +25,8 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import Placement, Placements
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.targets.errors import NoCodeError, TargetError
-from vdla.compiler.targets.functions import constants_of, constants_read
-from vdla.compiler.targets.target import Code, Needs, Part, Report, Target
+from vdla.compiler.targets.functions import constants_read
+from vdla.compiler.targets.target import Code, Part, Report, Target
 from vdla.compiler.targets.template import AnyScheduled, first_template, scheduled
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.printer import show
@@ -47,10 +47,6 @@ class OutsidePart(Part):
     def steps(self, row: Sequence[Node]) -> list[Outside]:
         """A step for each node."""
         return [Outside(n.name, self.device, n.name, self.codes[n.name].args) for n in row]
-
-    def needs(self) -> Needs:
-        """Constants of the codes."""
-        return Needs(constants_of(self.codes.values()))
 
     def complete(self, module: Module, dump: Dumper) -> None:
         """Gives a module the codes."""

@@ -40,8 +40,6 @@ from vdla.runtime.plan import Step
 BY_USER = "the user placed it there"
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
-
-
 P = TypeVar("P", covariant=True)
 
 
@@ -78,15 +76,18 @@ class Needs:
 
 class Part(ABC):
     """A target's part of a module, which is asked for its steps first, and for the rest in the
-    order that stands here."""
+    order that stands here; ``codes`` are those of its nodes, by name."""
+
+    codes: Mapping[str, Code[object]]
 
     @abstractmethod
     def steps(self, row: Sequence[Node]) -> Sequence[Step]:
         """Steps of nodes of this target that follow one another in the graph."""
 
-    @abstractmethod
     def needs(self) -> Needs:
-        """Tensors of the steps that were asked for."""
+        """Tensors of the steps that were asked for; those of its codes, where it has no others."""
+        codes = self.codes.values()
+        return Needs({name: array for code in codes for name, array in code.constants.items()})
 
     def link(self, memory: MemoryPlan, start: int) -> int:
         """Puts what has addresses in it into DRAM, from byte ``start`` on, and gives its end."""

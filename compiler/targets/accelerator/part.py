@@ -15,7 +15,6 @@ from vdla.compiler.graph.plan import MemoryPlan, align, alignment
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
-from vdla.compiler.targets.functions import constants_of
 from vdla.compiler.targets.target import Code, Needs, Part
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
@@ -41,6 +40,8 @@ class StreamPart(Part):
     micro-ops, by where they lie in DRAM.
     """
 
+    codes: Mapping[str, Code[Layer]]
+
     def __init__(self, graph: Graph, codes: Mapping[str, Code[Layer]], config: Config) -> None:
         self.graph, self.codes, self.config = graph, codes, config
         self.accelerated: list[Accelerate] = []
@@ -64,7 +65,7 @@ class StreamPart(Part):
     def needs(self) -> Needs:
         """Constants and scratch of the layers, and the streams' micro-ops."""
         self.linkers = {step.program: self._line_up(step.layers) for step in self.accelerated}
-        constants = constants_of(self.codes.values())
+        constants = dict(super().needs().constants)
         for name, linker in self.linkers.items():
             constants[f"{name}{UOPS}"] = np.frombuffer(linker.uops, np.uint8)
         pairs = (pair for each in self.linkers.values() for pair in each.beside.items())

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Node
-from vdla.compiler.targets.functions import FunctionCodes, constants_of
+from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of
-from vdla.compiler.targets.target import Needs, Part
+from vdla.compiler.targets.target import Part
 from vdla.compiler.tir.printer import show
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Gpu as Launch
@@ -27,10 +27,6 @@ class KernelPart(Part):
         """A step for each node."""
         codes = ((node.name, self.codes[node.name]) for node in row)
         return [Launch(name, code.program.name, code.args) for name, code in codes]
-
-    def needs(self) -> Needs:
-        """Constants that kernels read."""
-        return Needs(constants_of(self.codes.values()))
 
     def complete(self, module: Module, dump: Dumper) -> None:
         """Gives a module the kernels, if there are any.

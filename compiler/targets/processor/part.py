@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import Placements
-from vdla.compiler.targets.functions import FunctionCodes, constants_of
+from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.processor.codegen.link import link_shared
 from vdla.compiler.targets.processor.codegen.llvm import (
     compile_assembly,
@@ -33,6 +33,8 @@ class HostPart(Part):
     possible, which ``views`` has.
     """
 
+    codes: FunctionCodes
+
     def __init__(
         self, graph: Graph, placements: Placements, codes: FunctionCodes, processor: Processor
     ) -> None:
@@ -54,17 +56,17 @@ class HostPart(Part):
             return Open(node.name, node.name, args, node.results, node.order)
         if isinstance(node, ops.External):
             return Onnx(node.name, node.name, args)
-        code = self.codes.get(node.name)
-        return Host(node.name, code.program.name, code.args) if code else None
+        if node.name not in self.codes and node.output in self.views:
+            return None
+        code = self.codes[node.name]
+        return Host(node.name, code.program.name, code.args)
 
     def needs(self) -> Needs:
         """Constants that onnxruntime reads, that are results, and that functions read."""
         read = (name for node in self._external() for name in node.inputs)
         known = self.graph.constants
-        constants: dict[str, Array] = {
-            name: known[name] for name in (*read, *self.graph.outputs) if name in known
-        }
-        return Needs({**constants, **constants_of(self.codes.values())}, views=self.views)
+        constants = {name: known[name] for name in (*read, *self.graph.outputs) if name in known}
+        return Needs({**constants, **super().needs().constants}, views=self.views)
 
     def complete(self, module: Module, dump: Dumper) -> None:
         """Gives a module machine code, and the models of onnxruntime.
