@@ -4,7 +4,7 @@ A package names its target under the entry points ``vdla.targets``, and what run
 under ``vdla.runtimes``:
 
     [project.entry-points."vdla.targets"]
-    mine = "my_package.target:Mine"         # a TemplateTarget, or another Target
+    mine = "my_package.target:Mine"         # a TemplateTarget, or another Target with a part
     [project.entry-points."vdla.runtimes"]
     mine = "my_package.runtime:load"        # see vdla.runtime.outside
 
