@@ -33,7 +33,7 @@ import vdla
 from vdla.analysis.comparison import find_workload, measure
 from vdla.analysis.ort import cosine, ort_run
 from vdla.api.modules import random_inputs
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import processor_layers
 from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.isa.config import Config, load_config

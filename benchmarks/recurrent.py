@@ -24,7 +24,7 @@ from rich.table import Table
 
 import vdla
 from vdla.analysis.ort import cosine, ort_run
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models import characters_test, model_path, recurrent
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.recurrent import Sizes

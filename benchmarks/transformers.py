@@ -33,8 +33,8 @@ from vdla.analysis.difference import TOLERANCE, output_step
 from vdla.analysis.ort import cosine, ort_run
 from vdla.compiler.build import Options, accelerator_layers, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models import digits_test, model_path, patches_accuracy, transformers
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes

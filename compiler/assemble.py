@@ -10,8 +10,9 @@ import numpy as np
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, address_views, align, alignment, plan_memory
+from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.target import Code, Needs, Part, Target
 from vdla.isa.config import Config

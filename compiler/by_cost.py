@@ -16,7 +16,8 @@ from math import inf
 from vdla.compiler.build import Options, accelerator_layers, rewritten_graph
 from vdla.compiler.cut import least_cut
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.host_time import host_time
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
 from vdla.compiler.targets.accelerator.estimates import layer_cycles

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.parser import write_values
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.graph.types import Array
 from vdla.support.names import path_part
 
 

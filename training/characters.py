@@ -18,7 +18,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from vdla.analysis.ort import ort_run
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 from vdla.compiler.models.quantizer import quantize_model
 

@@ -25,7 +25,7 @@ from onnx import numpy_helper
 from scipy.special import erf
 
 from vdla.analysis.ort import ort_run
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import EPSILON, Sizes, vit
 

@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 from vdla.compiler.models.quantizer import quantize_model
 

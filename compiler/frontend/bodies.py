@@ -13,7 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.graph.ir import TensorType
+from vdla.compiler.graph.types import TensorType
 from vdla.runtime.dtypes import dtype_of
 
 

@@ -13,7 +13,8 @@ import onnx
 from vdla.compiler.frontend.errors import UnsupportedError, halves
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify_dtypes
-from vdla.compiler.graph.ir import Array, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import GraphError, Node
+from vdla.compiler.graph.types import Array, TensorType
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

@@ -21,7 +21,7 @@ from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.sizes import inferred_kinds
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import DTYPES
+from vdla.compiler.graph.types import DTYPES
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.external import Session
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.island import Names
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.types import Array, Shape, TensorType
 
 TESTS = {*functions.UNARY_TESTS, *functions.BINARY_TESTS}
 

@@ -8,7 +8,7 @@ import onnx
 
 from vdla.compiler.frontend.draft import Draft
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 
 class OnnxNode:

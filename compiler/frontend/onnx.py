@@ -40,7 +40,8 @@ from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.frontend.sizes import check_results, check_size
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import TENSOR_DTYPES, Array, Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
+from vdla.compiler.graph.types import TENSOR_DTYPES, Array, TensorType
 from vdla.compiler.user import REGISTERED
 from vdla.support.machine import memory_bytes
 

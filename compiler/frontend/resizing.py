@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.errors import first_line
 from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 CUBIC = 4  # neighbours of an element
 Floats = type[np.float32] | type[np.float64]

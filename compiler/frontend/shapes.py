@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.support.json_text import read_json
 
 Shapes = Mapping[str, int | Sequence[int]]

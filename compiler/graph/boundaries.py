@@ -1,4 +1,4 @@
-"""Where integers begin and end in a graph: questions of passes that work across these borders."""
+"""Questions of passes that work where integers begin and end in a graph."""
 
 from __future__ import annotations
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import Array, Node
+from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.quantize import Dequantize, Quantize
+from vdla.compiler.graph.types import Array
 
 KINDS: list[type[Cluster]] = []
 
@@ -72,5 +73,5 @@ def cluster_of(node: Quantize, around: Neighbours) -> Cluster | None:
     """
     if node.axis is not None or around.tensors[node.output].dtype != "int8":
         return None
-    found = (kind.find(node, around) for kind in KINDS)
-    return next((cluster for cluster in found if cluster is not None), None)
+    clusters = (kind.find(node, around) for kind in KINDS)
+    return next((cluster for cluster in clusters if cluster is not None), None)

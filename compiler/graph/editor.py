@@ -19,8 +19,9 @@ from inspect import signature
 from itertools import count
 from typing import Never, cast, get_type_hints
 
-from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.types import Array, Shape, TensorType
 
 Made = Node | Sequence[Node] | None  # what stands in a node's place; None: it stays
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
+from vdla.compiler.graph.ir import Graph, Node, Recipe
+from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp

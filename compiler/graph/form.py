@@ -21,7 +21,7 @@ from itertools import count, takewhile
 from math import gcd, prod
 from typing import NamedTuple
 
-from vdla.compiler.graph.ir import Shape
+from vdla.compiler.graph.types import Shape
 
 Factors = tuple[int, ...]
 _numbers = count()

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import TENSOR_DTYPES, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.spec import Spec, unfused
+from vdla.compiler.graph.types import TENSOR_DTYPES, TensorType
 
 
 def verify(graph: Graph, spec: Spec | None = None, before: Graph | None = None) -> Graph:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
 from vdla.compiler.graph.editor import Editor
-from vdla.compiler.graph.ir import Array, Node, Quant, Requant, Shape
+from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph.types import Array, Quant, Requant, Shape
 
 
 class Names(TypedDict):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.graph.ir import Array, Shape
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.add import Add
 from vdla.compiler.graph.ops.elementwise import Binary, Unary
 from vdla.compiler.graph.ops.reduce import Reduce
 from vdla.compiler.graph.ops.softmax import Softmax
+from vdla.compiler.graph.types import Array, Shape
 
 
 @dataclass(frozen=True)

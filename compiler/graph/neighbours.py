@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Shape
 
 N = TypeVar("N", bound=Node)
 Kinds = type[N] | tuple[type[N], ...]

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.graph.ir import Array, GraphError
+from vdla.compiler.graph.ir import GraphError
+from vdla.compiler.graph.types import Array
 from vdla.compiler.tir.ops import rq
 from vdla.isa.numbers import pack_scale
 

@@ -31,18 +31,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import (
-    BY_OP,
-    RECORDS,
-    TENSOR_DTYPES,
-    Array,
-    Graph,
-    GraphError,
-    Node,
-    Quant,
-    TensorType,
-)
+from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, Node
 from vdla.compiler.graph.printer import field_key, is_record
+from vdla.compiler.graph.types import RECORDS, TENSOR_DTYPES, Array, Quant, TensorType
 from vdla.compiler.text import ParseError, Reader, Token
 from vdla.runtime.dtypes import read_as, to_write
 

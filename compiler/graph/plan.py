@@ -10,8 +10,9 @@ from types import MappingProxyType
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.views import View
+from vdla.compiler.graph.types import Array
 from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 

@@ -12,14 +12,15 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
-from vdla.compiler.graph.ir import RECORDS, Array, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node
+from vdla.compiler.graph.types import RECORDS, Array, TensorType
 from vdla.compiler.text import write_name, write_string
 
 
 class Record(Protocol):
     """A field's value with fields of its own: a requantization, or a step of an epilogue."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 LONG = 8  # more numbers than these aren't written out
@@ -98,7 +99,7 @@ def _fields(node: Node) -> Iterator[tuple[Node, str, object]]:
 
 
 def _long(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """What is long in a field, and the way to it: a record's fields are behind a dot."""
+    """The long parts of a field, and the way to them: a record's fields are behind a dot."""
     if isinstance(value, bytes) or _is_long(value):
         yield path, value
     elif isinstance(value, tuple):
@@ -114,9 +115,9 @@ def is_record(value: object) -> TypeGuard[Record]:
     return type(value) in RECORDS.values()
 
 
-def _parts(value: Any) -> tuple[Node, ...]:
-    nodes = isinstance(value, tuple) and value and isinstance(value[0], Node)
-    return value if nodes else ()
+def _parts(value: object) -> tuple[Node, ...]:
+    parts = value if isinstance(value, tuple) else ()
+    return tuple(part for part in parts if isinstance(part, Node))
 
 
 def _is_long(value: object) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, IntegerNode, Node
+from vdla.compiler.graph.ir import Graph, IntegerNode, Node
 from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.types import Array
 
 
 def evaluate(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Requant
+from vdla.compiler.graph.ir import IntegerNode, Node, Recipe
 from vdla.compiler.graph.numbers import pack_scales, requantize
+from vdla.compiler.graph.types import Array, Requant
 from vdla.compiler.tir.ir import Expr
 
 Narrowing = Callable[..., Expr]  # of a wide element and, where scales are many, its channel

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vdla.compiler.graph.ir import Array, Node
+from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph.types import Array
 
 UNIT = 2.0**-24  # the relative error of one float32 operation
 

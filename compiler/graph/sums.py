@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.graph.ir import Array, GraphError
+from vdla.compiler.graph.ir import GraphError
+from vdla.compiler.graph.types import Array
 from vdla.isa.numbers import INT32_MAX, INT32_MIN
 
 MOVED = 2.0**-8  # steps of a result that a bias may be off, to leave room for the products

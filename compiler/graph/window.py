@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypedDict
 
-from vdla.compiler.graph.ir import Pads, Pair
+from vdla.compiler.graph.types import Pads, Pair
 
 
 class Steps(TypedDict):

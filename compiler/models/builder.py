@@ -11,13 +11,13 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.types import Array, TensorType
 from vdla.compiler.graph.window import Window
 
 OPSET = 17
 IR_VERSION = 8
-UNUSED = ir.TensorType((), "float32")
+UNUSED = TensorType((), "float32")
 
 
 class Builder:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import Builder, images
 from vdla.support.numbers import ceil_div

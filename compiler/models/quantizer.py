@@ -28,7 +28,7 @@ from vdla.compiler.frontend.shapes import (
     static_shapes,
 )
 from vdla.compiler.frontend.sizes import check_size
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
     quantize_recurrent,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import helper
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models.transformers import SequenceBuilder
 
 SEED = 19971115

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 OPS = ("LSTM", "GRU")
 WEIGHTS = (1, 2)  # the operands that are matrices: of the data, of the state

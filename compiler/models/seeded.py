@@ -11,7 +11,7 @@ from types import ModuleType
 import onnx
 
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.models import (
     builder,
     networks,

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.ops.approximations import erf
+from vdla.compiler.graph.types import Array
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import IR_VERSION, OPSET, Builder, images
 from vdla.compiler.models.networks import IMAGE

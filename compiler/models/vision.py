@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import Builder
 from vdla.compiler.models.networks import IMAGE, calibration

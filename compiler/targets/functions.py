@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import NodeFunction
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step

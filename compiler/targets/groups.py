@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.fused import fuse
+from vdla.compiler.graph.types import Shape
 
 LARGEST = 64  # operators that a function computes for an element, each as often as it is read
 

@@ -27,11 +27,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from vdla.compiler.dump import Dumper
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.graph.spec import Pass
+from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import Placement, Placements
 from vdla.compiler.targets.errors import TargetError
 from vdla.runtime.module import Module

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import BY_OP, Graph, Requant, TensorType
+from vdla.compiler.graph.ir import BY_OP, Graph
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
@@ -36,6 +36,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
 )
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.graph.types import Requant, TensorType
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
 IMAGE = (2, 5, 7, 6)

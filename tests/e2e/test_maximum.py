@@ -5,9 +5,10 @@ import pytest
 
 from vdla import api
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
@@ -24,6 +24,7 @@ from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
 from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program

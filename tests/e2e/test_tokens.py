@@ -9,8 +9,9 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.isa.config import load_config

@@ -8,7 +8,8 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import TensorType
 
 
 class Net:

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.ir import Array, Pads
+from vdla.compiler.graph.types import Array, Pads
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import IR_VERSION, OPSET, window_attributes
 

@@ -21,11 +21,11 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import numbers, ops
-from vdla.compiler.graph.ir import Requant
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
 from vdla.compiler.graph.rounding import undecided
+from vdla.compiler.graph.types import Requant
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import Sizes, vit
 from vdla.isa.config import load_config

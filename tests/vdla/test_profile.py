@@ -15,7 +15,8 @@ from vdla.analysis import profile
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.processor import peak
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config

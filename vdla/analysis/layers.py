@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.reference import evaluate_node, iter_layers
 from vdla.compiler.graph.rounding import undecided
+from vdla.compiler.graph.types import Array
 
 MAX_SHARE = 0.001  # elements of a layer that may differ from the reference, by at most 1
 Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]

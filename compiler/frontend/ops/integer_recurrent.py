@@ -19,7 +19,6 @@ import onnx
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Quant, Requant
 from vdla.compiler.graph.numbers import quantize
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, ONE, STEP
 from vdla.compiler.graph.ops.recurrent import (
@@ -31,6 +30,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
     factors_of,
 )
+from vdla.compiler.graph.types import Array, Quant, Requant
 
 MOVES = ("Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Slice", "Gather", "Split")
 RECURRENT = ("LSTM", "GRU")

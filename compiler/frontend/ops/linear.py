@@ -12,7 +12,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.resizing import axis_weights
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 CROPPED = "tf_crop_and_resize"
 MOST_PARTS = 1 << 11  # of a pixel, that weights count

@@ -11,7 +11,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.storage import decoded, encoded
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.runtime.dtypes import STORED
 
 UNARY = {

@@ -18,7 +18,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.bytes import byte_product
 from vdla.compiler.frontend.ops.recurrent import Layer, unroll
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 MICROSOFT = "com.microsoft"
 LARGEST = 255  # a uint8

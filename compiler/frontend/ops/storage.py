@@ -17,8 +17,8 @@ from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.ops.storage import CODES
+from vdla.compiler.graph.types import Array
 from vdla.runtime.dtypes import STORED, dtype_of
 
 CASTS = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")

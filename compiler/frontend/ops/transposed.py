@@ -17,7 +17,7 @@ import numpy as np
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 
 
 @dataclass(frozen=True)

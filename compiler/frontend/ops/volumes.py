@@ -13,8 +13,8 @@ import numpy as np
 
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.types import Array
 from vdla.compiler.graph.window import Window
 
 SWAP = (0, 2, 1, 3, 4)  # channels and depth

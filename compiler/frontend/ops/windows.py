@@ -17,8 +17,8 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import volumes
 from vdla.compiler.frontend.ops.transposed import emit_phases
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Pair
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.types import Pair
 from vdla.compiler.graph.window import Window
 from vdla.support.numbers import ceil_div
 

@@ -10,14 +10,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, shifted
-from vdla.compiler.graph.ir import (
-    DTYPES,
-    Array,
-    Recipe,
-    Requant,
-    Shape,
-    TensorType,
-)
+from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
 from vdla.compiler.graph.ops.elementwise import (
@@ -30,6 +23,7 @@ from vdla.compiler.graph.ops.elementwise import (
     spread_block,
 )
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import DTYPES, Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale

@@ -10,10 +10,11 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import affine_terms, pack_scales, requantize
 from vdla.compiler.graph.requant import Requantized, word_of
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

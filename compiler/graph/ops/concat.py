@@ -10,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale

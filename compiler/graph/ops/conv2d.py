@@ -16,7 +16,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
-from vdla.compiler.graph.ir import Array, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.ops.epilogue import Step, extended
 from vdla.compiler.graph.ops.products import (
@@ -30,6 +30,7 @@ from vdla.compiler.graph.ops.products import (
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.graph.sums import within
+from vdla.compiler.graph.types import Array, Pair, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -228,7 +229,7 @@ class QConv2d(QProducts, AnyConv2d):
         return value
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
-        """What the last step rounds, or the sums."""
+        """Values that the last step rounds, or the sums."""
         result, value = super().before_rounding(args), self.narrow(self.accumulated(args))
         for step, some in self._steps(args):
             result = step.before_rounding(value, in_the_middle(*result), some)

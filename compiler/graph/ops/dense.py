@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.ops.products import (
     FloatProducts,
@@ -20,6 +20,7 @@ from vdla.compiler.graph.ops.products import (
     quantized_products,
 )
 from vdla.compiler.graph.sums import within
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, GraphError, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import GraphError, Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.ops import functions
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -17,10 +17,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from vdla.compiler.graph.express import clipped, shifted
-from vdla.compiler.graph.ir import RECORDS, Array, Node, Reader, Recipe, Requant, Shape
+from vdla.compiler.graph.ir import Node, Reader, Recipe
 from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.graph.ops.add import QAdd, fixed_point_sum
 from vdla.compiler.graph.ops.table import LEAST, QTable, check_table
+from vdla.compiler.graph.types import RECORDS, Array, Requant, Shape
 from vdla.compiler.tir.ir import Expr
 
 Element = Callable[..., Expr]  # of an index of a result, as it lies in memory
@@ -51,8 +52,8 @@ class Step(Reader):
 
     @abstractmethod
     def before_rounding(self, value: Array, unclear: Array, args: Sequence[Array]) -> Rounded:
-        """What the step rounds; ``unclear`` are elements of ``value`` that may be rounded either
-        way."""
+        """Values that the step rounds; ``unclear`` are elements of ``value`` that may be rounded
+        either way."""
 
     @abstractmethod
     def express(self, recipe: Recipe, value: Element) -> Element:

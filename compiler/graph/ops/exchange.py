@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import IntegerNode, Recipe
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 VECTORS = 2  # dimensions of vectors [N, C]

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.types import Array
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.graph.ops import approximations
+from vdla.compiler.graph.types import Array
 from vdla.compiler.tir.ir import Expr, is_float
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.im2col import Im2col
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
-from vdla.compiler.graph.ir import Array, IntegerNode, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import IntegerNode, Recipe
 from vdla.compiler.graph.ops.window import Windowed
+from vdla.compiler.graph.types import Array, Pair, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

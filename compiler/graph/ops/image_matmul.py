@@ -14,7 +14,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.boundaries import int8_source, meets
 from vdla.compiler.graph.clusters import Cluster
 from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import Array, GraphError, Node, Recipe, Requant, Shape, TensorType
+from vdla.compiler.graph.ir import GraphError, Node, Recipe
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.add import QAdd
 from vdla.compiler.graph.ops.clip import QClip
@@ -25,6 +25,7 @@ from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.table import QTable
 from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.graph.sums import check_products, within
+from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -14,13 +14,14 @@ from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.clusters import Cluster
 from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import Array, Node, Recipe, Requant, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.quantize import Quantize
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.table import RESULTS
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ops import reciprocal, rq

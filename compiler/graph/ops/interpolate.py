@@ -13,16 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import (
-    Array,
-    GraphError,
-    Node,
-    Recipe,
-    Shape,
-    TensorType,
-)
+from vdla.compiler.graph.ir import GraphError, Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

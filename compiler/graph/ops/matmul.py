@@ -12,9 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.elementwise import wide, widened
 from vdla.compiler.graph.ops.transpose import Transpose
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, equal_shape
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
-
-Choice = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +32,19 @@ class QMinimum(Requantized):
     CLIPS: ClassVar[bool] = False
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
-    CHOICE: ClassVar[tuple[Choice, Choice]] = (np.minimum, te.minimum)  # of arrays, of expressions
 
     a: str
     b: str
+
+    @staticmethod
+    def of_arrays(a: Array, b: Array) -> Array:
+        """The chosen one of each two elements."""
+        return np.asarray(np.minimum(a, b))
+
+    @staticmethod
+    def of_elements(a: Expr, b: Expr) -> Expr:
+        """The chosen one of two elements."""
+        return te.minimum(a, b)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return equal_shape(self, shapes)
@@ -47,7 +55,7 @@ class QMinimum(Requantized):
             requantize(x.astype(np.int64) - zero, word, *self.requant.limits)
             for x, zero, word in zip(args, self.zeros, words, strict=True)
         )
-        return np.asarray(self.CHOICE[0](a, b))
+        return self.of_arrays(a, b)
 
     def express(self, recipe: Recipe) -> Tensor:
         terms = zip((self.a, self.b), self.requant.scale, self.zeros, strict=True)
@@ -55,18 +63,13 @@ class QMinimum(Requantized):
             at_scale(recipe.read(name), scale, zero, self.requant.limits)
             for name, scale, zero in terms
         )
-
-        def value(*i: Expr) -> Expr:
-            chosen: Expr = self.CHOICE[1](a(*i), b(*i))
-            return chosen
-
-        return te.compute(recipe.out_shape, value, "chosen")
+        return te.compute(recipe.out_shape, lambda *i: self.of_elements(a(*i), b(*i)), "chosen")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The chosen one at the result's scale."""
         terms = zip(args, self.zeros, self.requant.scale, strict=True)
         a, b = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
-        chosen = np.asarray(self.CHOICE[0](a, b))
+        chosen = self.of_arrays(a, b)
         return chosen, np.abs(chosen), 3
 
 

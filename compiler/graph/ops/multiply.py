@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, broadcast_operands
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 

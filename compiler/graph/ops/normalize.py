@@ -14,11 +14,12 @@ from vdla.compiler import te
 from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.clusters import Cluster
 from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import Array, GraphError, Node, Recipe, Requant, Shape, TensorType
+from vdla.compiler.graph.ir import GraphError, Node, Recipe
 from vdla.compiler.graph.matcher import deviation_of
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.quantize import Quantize
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ops import rq, rsqrt

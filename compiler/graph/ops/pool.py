@@ -13,16 +13,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.clusters import Cluster
 from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import (
-    Array,
-    IntegerNode,
-    Node,
-    Pair,
-    Recipe,
-    Requant,
-    Shape,
-    TensorType,
-)
+from vdla.compiler.graph.ir import IntegerNode, Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.numbers import pool_scale
@@ -30,6 +21,7 @@ from vdla.compiler.graph.ops.quantize import Quantize
 from vdla.compiler.graph.ops.reduce import Reduce
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Pair, Requant, Shape, TensorType
 from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -10,9 +10,10 @@ from typing import ClassVar, TypedDict
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Node, Recipe, Requant, Shape
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Requant, Shape
 from vdla.compiler.tir.ir import Expr
 
 

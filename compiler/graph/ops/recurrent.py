@@ -18,7 +18,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, Node, Recipe, Requant, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.fixed_point import (
     HIGH,
@@ -30,6 +30,7 @@ from vdla.compiler.graph.ops.fixed_point import (
     Expressions,
     V,
 )
+from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale

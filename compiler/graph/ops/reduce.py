@@ -10,9 +10,10 @@ from typing import ClassVar, cast
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.elementwise import wide, widened
 from vdla.compiler.graph.ops.functions import like
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import CommReducer, Tensor
 from vdla.compiler.tir.ir import Expr
 

@@ -8,7 +8,8 @@ from math import prod
 from typing import ClassVar
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import IntegerNode, Node, Recipe
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.gather import bounded, bounded_array
+from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Stmt
 

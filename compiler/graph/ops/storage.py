@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Node, Recipe
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import STORED, dtype_of

@@ -10,10 +10,11 @@ from math import prod
 from typing import ClassVar, NamedTuple
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import IntegerNode, Recipe
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.concat import QConcat
 from vdla.compiler.graph.ops.take import QTake
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.support.numbers import ceil_div

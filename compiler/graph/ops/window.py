@@ -9,7 +9,8 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
-from vdla.compiler.graph.ir import Array, Node, Pads, Pair, Recipe, Shape
+from vdla.compiler.graph.ir import Node, Recipe
+from vdla.compiler.graph.types import Array, Pads, Pair, Shape
 from vdla.compiler.graph.window import Window
 from vdla.compiler.tir.ir import Expr
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.products import FloatProducts
+from vdla.compiler.graph.types import Array, Shape
 
 
 def fold_scales(graph: Graph) -> Graph:

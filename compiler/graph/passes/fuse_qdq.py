@@ -9,12 +9,13 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Requant, Shape
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.island import Names, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, quantize
 from vdla.compiler.graph.ops.take import repetition
 from vdla.compiler.graph.passes.move_qdq import quant_of
 from vdla.compiler.graph.sums import Sums
+from vdla.compiler.graph.types import Quant, Requant, Shape
 
 NOT_QUANTIZED = "its result is not quantized to int8 with one scale"
 

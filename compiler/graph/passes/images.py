@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Shape
 
 Reshapes = ops.Reshape | ops.QReshape
 SIGNAL, IMAGE, VOLUME = 3, 4, 5  # axes

@@ -16,8 +16,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node, Requant, Shape, TensorType
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 
 MOST = 1 << 22  # elements of an image that is followed: the numbers of each take memory
 RANK = 4

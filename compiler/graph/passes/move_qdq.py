@@ -9,7 +9,8 @@ from typing import cast
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, Node, Quant, TensorType
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Quant, TensorType
 
 
 def move_qdq(graph: Graph) -> Graph:

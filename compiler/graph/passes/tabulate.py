@@ -15,8 +15,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import Array, Graph, Node, Quant
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.table import LEAST, RESULTS
+from vdla.compiler.graph.types import Array, Quant
 
 RANGE = np.arange(LEAST, LEAST + RESULTS).astype(np.int8)  # all values that a root can have
 

@@ -13,7 +13,7 @@ from vdla.isa.config import Config
 
 @dataclass(frozen=True)
 class Capability:
-    """What the accelerator of a config can do.
+    """Abilities of the accelerator of a config.
 
     ``min_fill`` is the share of the input lanes that a convolution must fill. ``strict`` leaves out
     what in integers isn't the float operators' result bit for bit.

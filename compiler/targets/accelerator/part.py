@@ -10,8 +10,9 @@ import numpy as np
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, align, alignment
+from vdla.compiler.graph.types import Array
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text

@@ -101,7 +101,7 @@ class Accelerator(Target):
 
     @property
     def capability(self) -> Capability:
-        """What it takes of a graph."""
+        """The nodes of a graph that it takes."""
         return Capability(self.config, self.min_fill, self.strict)
 
     @property

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.frontend import ModelError, import_model, import_onnx
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import TENSOR_DTYPES
+from vdla.compiler.graph.types import TENSOR_DTYPES
 from vdla.compiler.models import model_path
 
 SCALE = {"s": np.array(0.05, np.float32), "z": np.array(3, np.int8)}

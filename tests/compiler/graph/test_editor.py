@@ -13,7 +13,8 @@ from vdla.compiler.graph import editor as module
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, remove_dead, rewrite
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node
+from vdla.compiler.graph.types import TensorType
 
 KIND = TensorType((2, 3), "float32")
 

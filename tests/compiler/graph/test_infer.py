@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
+from vdla.compiler.graph.types import TENSOR_DTYPES, Requant, TensorType
 
 F32, I8 = "float32", "int8"
 
@@ -64,7 +65,7 @@ def test_a_good_graph_is_returned():
         ),
         (
             graph(relu(), x=("complex64", 2), y=(F32, 2)),
-            f"tensor x: expected one of {', '.join(ir.TENSOR_DTYPES)}, found complex64",
+            f"tensor x: expected one of {', '.join(TENSOR_DTYPES)}, found complex64",
         ),
         (
             graph(relu(), x=(F32, 0), y=(F32, 0)),

@@ -8,7 +8,7 @@ import pytest
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.blocks import pack
 from vdla.compiler.graph.ops.exchange import QExchange
@@ -18,6 +18,7 @@ from vdla.compiler.graph.ops.normalize import QNormalize, Terms
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.functions import node_function
 

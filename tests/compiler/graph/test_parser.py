@@ -15,10 +15,11 @@ from readback import graph_reads_back
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.ir import Graph, GraphError, Quant, Requant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.parser import operators, parse_graph, read_graph
 from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import RECORDS, Quant, Requant, TensorType
 from vdla.compiler.models import digits_test, model_path
 from vdla.compiler.text import ParseError
 from vdla.isa.config import load_config
@@ -67,8 +68,8 @@ def test_everything_is_in_the_text():
 
 
 def test_every_operator_has_fields_that_can_be_written():
-    written = (int, float, bool, str, bytes, ir.Requant, ops.Step)
-    for cls in (*operators().values(), *ir.RECORDS.values()):
+    written = (int, float, bool, str, bytes, Requant, ops.Step)
+    for cls in (*operators().values(), *RECORDS.values()):
         for field in fields(cls):
             hint = get_type_hints(cls)[field.name]
             parts = {*getattr(hint, "__args__", (hint,))} - {..., type(None), ir.Node}
@@ -108,8 +109,8 @@ epilogue=(AddStep(addend="r", zeros=(-1, 0), requant=Requant(scale=(1, 1), zero=
 """.replace("\\\n", "")
     values = {"w": np.ones((2, 4, 1, 1), np.int8), "b": np.zeros(2, np.int32)}
     graph = parse_graph(text, values)
-    addition = ops.AddStep(addend="r", zeros=(-1, 0), requant=ir.Requant((1, 1), 7, low=-5))
-    assert graph.nodes[0].requant == ir.Requant((0.5, 0.25), -1)
+    addition = ops.AddStep(addend="r", zeros=(-1, 0), requant=Requant((1, 1), 7, low=-5))
+    assert graph.nodes[0].requant == Requant((0.5, 0.25), -1)
     assert graph.nodes[0].epilogue == (addition,)
     assert graph.nodes[0].inputs == ("x", "w", "b", "r")
     assert parse_graph(format_graph(graph), beside(graph)).nodes == graph.nodes

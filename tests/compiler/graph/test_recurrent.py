@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, ONE, STEP, Arrays
 from vdla.compiler.graph.ops.recurrent import (
     MOST_FACTOR,
@@ -21,6 +21,7 @@ from vdla.compiler.graph.ops.recurrent import (
     factors_of,
 )
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 
 ALL = np.arange(LOW, HIGH + 1)
 

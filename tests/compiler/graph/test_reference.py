@@ -11,11 +11,12 @@ from qdq import QdqModel
 from vdla.analysis.layers import isolate, layer_differences, unmatched
 from vdla.analysis.ort import cosine, ort_tensors
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.graph.window import Window
 
 
@@ -124,7 +125,7 @@ def test_channel_multiplier():
 def test_pack_and_unpack(shape):
     x = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
     packed = pack(x, 16)
-    assert packed.shape == ir.TensorType(shape, "int8", block=16).physical
+    assert packed.shape == TensorType(shape, "int8", block=16).physical
     np.testing.assert_array_equal(unpack(packed, shape), x)
     lanes = packed[:, -1, :, :, shape[1] % 16 or 16 :]
     assert not lanes.any()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.tir.ir import Alloc, For, If, Seq

@@ -10,10 +10,11 @@ from qdq import QdqModel
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import GraphError, TensorType
+from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import MADE, Pass, Spec, spec_of, unfused
+from vdla.compiler.graph.types import TensorType
 
 
 def network():

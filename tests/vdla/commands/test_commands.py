@@ -21,8 +21,9 @@ from vdla.commands import inputs
 from vdla.commands import run as run_command
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import config_names, load_config
 from vdla.options import Run, RunFiles
 from vdla.runtime.plan import Accelerate

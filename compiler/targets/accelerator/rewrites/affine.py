@@ -7,7 +7,8 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Shape
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import Array, Shape
 
 IMAGE = 4  # dimensions of an image
 

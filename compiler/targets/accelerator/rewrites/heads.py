@@ -14,8 +14,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import Array, Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.requant import Requantized
+from vdla.compiler.graph.types import Array, Shape
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.template import unlike_blocks
 from vdla.support.numbers import ceil_div

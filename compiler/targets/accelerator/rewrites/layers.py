@@ -11,10 +11,11 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.form import Order
-from vdla.compiler.graph.ir import Array, Node, Shape
+from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.types import Array, Shape
 
 # A maximum is a minimum of another choice.
 ByElement = ops.QAdd | ops.QClip | ops.QTable | QMinimum | QMultiply

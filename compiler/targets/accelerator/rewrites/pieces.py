@@ -14,7 +14,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.matcher import (
     Deviation,
     Shares,
@@ -22,6 +22,7 @@ from vdla.compiler.graph.matcher import (
     shares_of,
 )
 from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.types import Array
 from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 

@@ -14,10 +14,11 @@ from math import prod
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import is_early
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.recurrent import QGates
+from vdla.compiler.graph.types import Shape
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     BY_ELEMENT,

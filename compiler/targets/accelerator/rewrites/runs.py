@@ -10,7 +10,8 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.form import Form, Places
-from vdla.compiler.graph.ir import Array, Node, Shape
+from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph.types import Array, Shape
 
 PIXELS = 3  # the axis of an image that has them
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node, Requant
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.types import Array, Requant
 from vdla.compiler.targets.accelerator.capability import Capability
 
 MOST_TAPS = 16  # rows or columns of a window: beyond, the host copies

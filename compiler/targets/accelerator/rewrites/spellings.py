@@ -17,8 +17,9 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.numbers import quantize
+from vdla.compiler.graph.types import TensorType
 
 EXTREMES = {"int8": (-128, 127), "uint8": (0, 255)}  # the least and the greatest of each
 FUNCTIONS = ("add", "sub", "mul")  # that have integers for a constant

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Array, Pair, TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.config import Config
 
@@ -92,7 +93,7 @@ class _Window(NamedTuple):
         return _Window(*(a if each else _Axis() for a, each in zip(self, chosen, strict=True)))
 
     @property
-    def kernel(self) -> ir.Pair:
+    def kernel(self) -> Pair:
         return self.down.taps, self.across.taps
 
     @property
@@ -116,7 +117,7 @@ class _Fold:
     patches: ops.Im2col
     image: TensorType
     conv: ops.QConv2d
-    kernel: ir.Pair
+    kernel: Pair
 
 
 def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
@@ -138,7 +139,7 @@ def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
     return _Fold(patches, replace(data, shape=shape), conv, left.kernel)
 
 
-def _taps_as_channels(weight: Array, kernel: ir.Pair) -> Array:
+def _taps_as_channels(weight: Array, kernel: Pair) -> Array:
     """A weight [O, C, KH, KW], with the taps of a kernel that was folded among the channels."""
     (o, c, kh, kw), (fh, fw) = weight.shape, kernel
     split = weight.reshape(o, c, fh, kh // fh, fw, kw // fw).transpose(0, 1, 2, 4, 3, 5)

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
-from vdla.compiler.graph.ir import Graph, Node, Requant, Shape
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import Requant, Shape
 from vdla.compiler.targets.accelerator.capability import Capability
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vdla.compiler.graph.ir import Graph, Known, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Known, Node
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.columns import Columns

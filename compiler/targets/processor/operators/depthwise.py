@@ -23,8 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph, Known, Node, Recipe, TensorType
+from vdla.compiler.graph.ir import Graph, Known, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
+from vdla.compiler.graph.types import Array, TensorType
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (

@@ -14,9 +14,10 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, inside, requantized
-from vdla.compiler.graph.ir import Array, Known, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Known, Recipe
 from vdla.compiler.graph.numbers import pack_scales
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
+from vdla.compiler.graph.types import Array, Pair, Shape, TensorType
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.operators.nests import in_registers
 from vdla.compiler.te import Tensor

@@ -23,10 +23,11 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
+from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.matmul import MatMul, spread
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
+from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors

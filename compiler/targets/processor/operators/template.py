@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from vdla.compiler.graph.ir import Known, Node, TensorType
+from vdla.compiler.graph.ir import Known, Node
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.template import ScheduledTemplate
 

@@ -34,8 +34,9 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
-from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
+from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import Conv2d
+from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.operators.image import divisor, float_parameters

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.processor.description.processor import Vectors
 from vdla.compiler.targets.processor.operators import channel_block
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.types import TensorType
 
 
 def stack_products(graph: Graph) -> Graph:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes.move import fold_moves
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 
 N, C, H, W = SHAPE = (2, 12, 4, 6)
 

@@ -12,9 +12,10 @@ from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.graph.window import Window
 
 SHAPE = (1, 4, 8, 8)  # 256 elements: every int8 once

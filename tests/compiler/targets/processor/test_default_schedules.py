@@ -15,7 +15,8 @@ from floats import Net
 from vdla.compiler.build import Options, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.processor.description.processor import V4, Processor, find_processor
 from vdla.compiler.targets.processor.search.function import functions_of
 from vdla.isa.config import load_config

@@ -11,11 +11,12 @@ from qdq import QdqModel
 from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.ir import BY_OP, Graph, Requant, TensorType
+from vdla.compiler.graph.ir import BY_OP, Graph
 from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.functions import symbol_of
 from vdla.compiler.targets.processor.codegen.llvm import jit

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE

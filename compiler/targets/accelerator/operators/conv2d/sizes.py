@@ -25,7 +25,7 @@ class Residual:
 
     @classmethod
     def of(cls, node: Node) -> Residual | None:
-        """What the epilogue of a node adds; None where that is nothing."""
+        """The addend of a node's epilogue; None where there is none."""
         if (step := node.step_of(AddStep)) is None:
             return None
         weight, imm, _ = add_terms(*step.requant.scale)

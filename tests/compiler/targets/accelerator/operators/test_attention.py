@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vdla.analysis.cases import Case
 from vdla.analysis.machines import Machines
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.ops.blocks import pack, unpack
@@ -21,6 +21,7 @@ from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.operators.attention import Attention
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import operator_of

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
 from vdla.runtime import Executor

@@ -7,7 +7,8 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.operators.concat import Concat
 from vdla.compiler.targets.accelerator.operators.moves import MoveTile
 from vdla.compiler.targets.accelerator.standalone import layer_program

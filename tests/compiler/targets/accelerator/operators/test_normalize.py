@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import MOST_OFFSET, QNormalize
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.normalize import DIGIT, digits
 from vdla.isa.config import load_config

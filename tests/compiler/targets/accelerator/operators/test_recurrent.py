@@ -8,7 +8,7 @@ from combinations import crossed
 
 from vdla import api
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW
 from vdla.compiler.graph.ops.recurrent import (
     QGates,
@@ -20,6 +20,7 @@ from vdla.compiler.graph.ops.recurrent import (
     factors_of,
 )
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
 
 TABLES = "table_bytes=2048"

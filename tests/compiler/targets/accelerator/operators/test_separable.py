@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from vdla.analysis.cases import Case
 from vdla.analysis.machines import Machines
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Quant, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.fused import fuse
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Quant, Requant, TensorType
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.separable import Separable, is_depthwise

@@ -13,7 +13,7 @@ from tests.compiler.targets.accelerator.operators.test_separable import (
     bottleneck,
 )
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Requant, TensorType
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placement
 from vdla.compiler.targets.accelerator.operators.separable import Parts
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (

@@ -10,8 +10,9 @@ import pytest
 from vdla.compiler.build import Options, accelerator_layers, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor

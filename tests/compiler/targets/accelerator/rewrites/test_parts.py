@@ -6,8 +6,9 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
 from vdla.isa.config import load_config

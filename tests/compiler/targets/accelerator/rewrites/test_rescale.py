@@ -8,8 +8,9 @@ import pytest
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Quant, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Quant, Requant, TensorType
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice

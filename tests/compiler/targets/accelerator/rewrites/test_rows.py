@@ -8,10 +8,11 @@ import pytest
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops import QConcat, QReshape, QTable, QTake
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.recurrent import RecurrentBuilder, Sizes, cells
 from vdla.compiler.targets.accelerator.capability import Capability

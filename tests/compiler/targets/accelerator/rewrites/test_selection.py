@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from vdla.compiler.build import compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.isa.config import load_config

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.plan import address_views, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.accelerator import target
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices

@@ -7,7 +7,8 @@ import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
 
 

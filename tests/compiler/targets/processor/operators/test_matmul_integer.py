@@ -14,7 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from vdla import api
 from vdla.analysis.ort import ort_run
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, GraphError, Requant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE

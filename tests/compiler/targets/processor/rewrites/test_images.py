@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, Requant, TensorType
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
