@@ -35,6 +35,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+from vdla.compiler.graph.axes import Axes
 from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -218,6 +219,11 @@ class Node(Reader):
             as they lie.
         """
         return 0
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        """Axes of its operands and its result that go together, for tensors of these shapes; it
+        needs all others as they are."""
+        return ()
 
     def absorbs(self, maker: Node) -> bool:
         """Whether what ``maker`` writes may be computed where this operator reads it."""

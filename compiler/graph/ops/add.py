@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.express import clipped, shifted
 from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island, Quantizable
@@ -82,6 +83,9 @@ class QAdd(Requantized):
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return equal_shape(self, shapes)
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return by_element(shapes, result)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return fixed_point_sum(args, self.zeros, self.requant)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
@@ -90,6 +91,9 @@ class QClip(Requantized):
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return by_element(shapes, result)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return self.narrow(args[0].astype(np.int64) - self.zeros[0])

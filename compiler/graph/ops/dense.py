@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import RESULT, Axes
 from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.ops.products import (
@@ -36,6 +37,12 @@ class AnyDense(Products, operator=False):
             raise self.error(f"data of shape [N, {weight[-1]}]", list(data))
         self.check_channels(shapes, weight[0])
         return (data[0], weight[0])
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        """Vectors, inputs with weights, outputs with weights and biases; of images only these."""
+        outputs = frozenset({(RESULT, 1), (1, 0), *((2, 0) for _ in shapes[2:])})
+        vectors = frozenset({(RESULT, 0), (0, 0)}), frozenset({(0, 1), (1, 1)})
+        return (outputs, *vectors) if len(shapes[0]) == len(result) else (outputs,)
 
     def operands(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
         """The data as vectors, and the weights."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import RESULT, Axes
 from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.elementwise import wide, widened
 from vdla.compiler.graph.ops.transpose import Transpose
@@ -46,6 +47,18 @@ class MatMul(Node):
         if not fits:
             raise self.error("matrices that fit each other", f"{list(a)} and {list(b)}")
         return (*batch, a[-2], b[-1])
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        """What is summed over goes together, rows and columns with the result's."""
+        last = len(result) - 1
+        if {len(shape) for shape in shapes} != {len(result)}:
+            return ()
+        summed = frozenset({(0, last), (1, last - 1)})
+        return (
+            summed,
+            frozenset({(0, last - 1), (RESULT, last - 1)}),
+            frozenset({(1, last), (RESULT, last)}),
+        )
 
     def absorbs(self, maker: Node) -> bool:
         return isinstance(maker, Transpose)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, broadcast_operands
@@ -36,6 +37,9 @@ class QMultiply(Requantized):
             expected = f"a second operand of shape {list(shapes[0])}, or one value for each channel"
             raise self.error(expected, list(shapes[1]))
         return shapes[0]
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return by_element(shapes, result)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return self.narrow(self._products(args, np.int64))

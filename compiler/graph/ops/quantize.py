@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import dequantize, quantize
@@ -31,6 +32,9 @@ class Scaled(Node, operator=False):
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return by_element(shapes, result) if self.axis is None else ()
 
     def along(self, values: Numbers, rank: int) -> Array:
         """One value, or one per index, to broadcast against a tensor of ``rank`` dimensions."""

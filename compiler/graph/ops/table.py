@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.ir import IntegerNode, Node, Recipe
 from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
@@ -38,6 +39,9 @@ class QTable(IntegerNode):
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         check_table(self, shapes[1])
         return shapes[0]
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return by_element(shapes, result)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return np.asarray(args[1][args[0].astype(np.int32) - LEAST])

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
+from vdla.compiler.graph.axes import RESULT, Axes
 from vdla.compiler.graph.ir import IntegerNode, Node, Recipe
 from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
 from vdla.compiler.te import Tensor
@@ -25,6 +26,9 @@ class AnyTranspose(Node, operator=False):
         if sorted(self.perm) != list(range(len(shapes[0]))):
             raise self.error(f"a permutation of {len(shapes[0])} axes", list(self.perm))
         return tuple(shapes[0][p] for p in self.perm)
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        return [frozenset({(0, axis), (RESULT, n)}) for n, axis in enumerate(self.perm)]
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return np.ascontiguousarray(args[0].transpose(self.perm))

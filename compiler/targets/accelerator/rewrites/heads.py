@@ -15,6 +15,8 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.graph.types import Array, Shape
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -42,11 +44,6 @@ def pad_heads(graph: Graph, accelerator: Capability) -> Graph:
                 heads = _Heads(graph, shape[axis], ceil_div(shape[axis], block) * block)
                 graph = heads.padded() if heads.follow((name, len(shape) + axis)) else graph
     return graph
-
-
-def keeps_zeros(node: Requantized) -> bool:
-    """Whether a result of zero is within the bounds of a node."""
-    return node.requant.low <= node.requant.zero <= node.requant.high
 
 
 @dataclass
@@ -91,42 +88,25 @@ class _Heads:
     def others(self, node: Node, name: str, axis: int) -> list[Axis] | None:
         """Other axes at which an operator has the features of one of its tensors; None where it
         needs them as they are."""
-        if isinstance(node, ops.QDense):
-            whole = name in (node.data, node.output) and axis == 1
-            return [] if whole and keeps_zeros(node) else None
-        if isinstance(node, ops.MatMul):
-            return self.of_product(node, name, axis)
-        if isinstance(node, ops.QTranspose):
-            turned = node.perm.index(axis) if name == node.data else node.perm[axis]
-            return [(node.output if name == node.data else node.data, turned)]
         if isinstance(node, ops.QReshape):
             return self.of_reshape(node, name, axis)
         if isinstance(node, ops.QTake):
-            parts = [node.tables()[axis][n :: self.size] for n in range(self.size)]
-            first = np.array(parts[0])
-            runs = all(np.array_equal(np.array(p), first + n) for n, p in enumerate(parts))
-            return [(node.data, axis), (node.output, axis)] if runs else None
-        if isinstance(node, ops.QAdd):
-            if not keeps_zeros(node):
-                return None
-            names = [n for n in (*node.inputs, node.output) if n not in self.graph.constants]
-            return [(each, axis) for each in names]
-        if isinstance(node, ops.QTable):
-            return [(node.data, axis), (node.output, axis)] if self.keeps_zero(node) else None
-        if isinstance(node, ops.Quantize | ops.Dequantize) and node.axis is None:
-            return [(node.data, axis), (node.output, axis)]
-        return None
-
-    def of_product(self, node: ops.MatMul, name: str, axis: int) -> list[Axis] | None:
-        """The features of a product: what is summed over, or columns of the second factor."""
-        last = len(self.shape(node.output)) - 1
-        if node.a == node.b or any(len(self.shape(n)) != last + 1 for n in (node.a, node.b)):
+            return [(node.data, axis), (node.output, axis)] if self.in_runs(node, axis) else None
+        tensors = *node.inputs, node.output  # whose last one is the RESULT
+        shapes = list(map(self.shape, tensors))
+        sets = (
+            {(tensors[k], n) for k, n in axes}
+            for axes in node.aligned_axes(shapes[:-1], shapes[-1])
+        )
+        together = [axes for axes in sets if (name, axis) in axes]
+        if not together or not self.keeps_zero(node):
             return None
-        if (name, axis) in ((node.a, last), (node.b, last - 1)):
-            return [(node.a, last), (node.b, last - 1)]
-        if (name, axis) in ((node.b, last), (node.output, last)):
-            return [(node.b, last), (node.output, last)]
-        return None
+        return [each for each in set().union(*together) if each[0] not in self.graph.constants]
+
+    def in_runs(self, node: ops.QTake, axis: int) -> bool:
+        """Whether whole heads are taken along an axis."""
+        parts = [np.array(node.tables()[axis][n :: self.size]) for n in range(self.size)]
+        return all(np.array_equal(part, parts[0] + n) for n, part in enumerate(parts))
 
     def of_reshape(self, node: ops.QReshape, name: str, axis: int) -> list[Axis] | None:
         """The axis of the other shape whose elements follow one another at the same distance."""
@@ -136,13 +116,15 @@ class _Heads:
         axes = [n for n, size in enumerate(shape) if size > 1 and prod(shape[n + 1 :]) == inner]
         return [(other, axes[0])] if axes and shape[axes[0]] % self.size == 0 else None
 
-    def keeps_zero(self, node: ops.QTable) -> bool:
-        """Whether the zero of a function's data becomes that of its result."""
-        table = self.graph.constants.get(node.table)
-        data, result = (self.graph.tensors[name].quant for name in (node.data, node.output))
-        if table is None or data is None or result is None:
-            return False
-        return int(table[data.zero_point + 128]) == result.zero_point
+    def keeps_zero(self, node: Node) -> bool:
+        """Whether the zero of an operator's data becomes that of its result."""
+        if isinstance(node, Requantized):
+            return node.requant.low <= node.requant.zero <= node.requant.high
+        table = self.graph.constants.get(node.table) if isinstance(node, ops.QTable) else None
+        if table is None:
+            return not isinstance(node, ops.QTable)
+        data, result = (self.graph.tensors[name].quant for name in (node.inputs[0], node.output))
+        return bool(data and result and table[data.zero_point + 128] == result.zero_point)
 
     # With more features ------------------------------------------------------------------------
 
@@ -153,7 +135,7 @@ class _Heads:
             sizes = [*kind.shape]
             sizes[axis] = sizes[axis] // self.size * self.whole
             self.editor.retype(name, replace(kind, shape=tuple(sizes)))
-        return self.editor.walk(self.dense, self.sum, self.take)
+        return self.editor.walk(self.dense, self.by_element, self.take)
 
     def take(self, node: ops.QTake) -> Made:
         """Elements of heads with more features."""
@@ -165,13 +147,14 @@ class _Heads:
         tables[axis] = [start + n for start in starts for n in range(self.whole)]
         return replace(node, shape=shape, places=tuple(place for t in tables for place in t))
 
-    def sum(self, node: ops.QAdd) -> Made:
-        """A sum whose constant is zero where heads have more features."""
+    def by_element(self, node: ops.QAdd | QMinimum | QMultiply) -> Made:
+        """An operator whose constant is zero where heads have more features."""
         if (axis := self.axes.get(node.output)) is None:
             return None
         editor = self.editor
         for name, zero in zip((node.a, node.b), node.zeros, strict=True):
-            if (array := editor.constants.get(name)) is not None:
+            array = editor.constants.get(name)
+            if array is not None and array.shape[axis] > 1:
                 wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)
                 node = node.renamed({name: editor.constant(f"{node.name}.padded", wide)})
         return node
