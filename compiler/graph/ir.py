@@ -186,6 +186,11 @@ class Node(Reader):
         """``ON_INT8``, where rounding and this very node can change places."""
         return self.ON_INT8
 
+    @property
+    def by_element(self) -> bool:
+        """``ELEMENTWISE``, where all elements go the same way."""
+        return self.ELEMENTWISE
+
     # What an operator says of itself ----------------------------------------------------------
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape | None:
@@ -304,6 +309,7 @@ class Node(Reader):
         return replace(self, output=name)
 
 
+N = TypeVar("N", bound=Node)
 BY_OP: dict[str, type[Node]] = {}  # operators by the names of their classes, as texts have them
 
 
@@ -350,6 +356,10 @@ class Graph:
             if node.name == name:
                 return node
         raise KeyError(name)
+
+    def of(self, kinds: type[N] | tuple[type[N], ...]) -> list[N]:
+        """Its nodes of some kinds, in order."""
+        return [node for node in self.nodes if isinstance(node, kinds)]
 
     def activations(self, node: Node) -> tuple[str, ...]:
         """The node's operands that aren't constants."""

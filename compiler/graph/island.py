@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol, TypedDict
 
 from vdla.compiler.graph.editor import Editor
@@ -73,6 +74,11 @@ class Island(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Quantizable(Node, operator=False):
     """A float operator that becomes one on integers where its operands and its result are."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest number that its result can be, by what it computes."""
+        return -inf, inf
 
     def quantized(self, island: Island) -> Node:
         """The integer operator of an island around this one.

@@ -35,6 +35,10 @@ class Neighbours:
         """The nodes that read a tensor, once per read."""
         return self._readers[name]
 
+    def readers_of(self, name: str, kinds: Kinds[N]) -> list[N]:
+        """The nodes of some kinds that read a tensor, once per read."""
+        return [node for node in self._readers[name] if isinstance(node, kinds)]
+
     def maker(self, name: str | None, kinds: Kinds[N]) -> N | None:
         """The node that writes a tensor, if it is of some kinds."""
         node = self._makers.get(name or "")

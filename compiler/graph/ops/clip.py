@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +45,11 @@ class Relu(Quantizable):
         """Channels per block of the result: those of the operand."""
         return operands[0].block
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Zero, and no other."""
+        return 0.0, inf
+
     def quantized(self, island: Island) -> Node:
         """A :class:`QClip`; the island has the bounds."""
         return rescaled(self.data, island)
@@ -75,6 +81,11 @@ class Clip(Quantizable):
     def channel_block(self, operands: Sequence[TensorType]) -> int:
         """Channels per block of the result: those of the operand."""
         return operands[0].block
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Its two."""
+        return self.low, self.high
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QClip`; the island has the bounds."""

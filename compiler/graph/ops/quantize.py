@@ -36,6 +36,16 @@ class Scaled(Node, operator=False):
     def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
         return by_element(shapes, result) if self.axis is None else ()
 
+    @property
+    def bits(self) -> str:
+        """The tensor of integers."""
+        raise NotImplementedError
+
+    @property
+    def by_element(self) -> bool:
+        """Whether all elements go the same way."""
+        return self.axis is None
+
     def along(self, values: Numbers, rank: int) -> Array:
         """One value, or one per index, to broadcast against a tensor of ``rank`` dimensions."""
         array = np.asarray(values)
@@ -62,6 +72,11 @@ class Quantize(Scaled, Quantizable):
     CONVERTS: ClassVar[str] = "numbers"
     NOT_ACCELERATED: ClassVar[str] = "float input becomes integers"
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
+
+    @property
+    def bits(self) -> str:
+        """The tensor of integers: its result."""
+        return self.output
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         scale, zero = (self.along(v, args[0].ndim) for v in (self.scale, self.zero_point))
@@ -96,6 +111,11 @@ class Dequantize(Scaled):
     CONVERTS: ClassVar[str] = "numbers"
     NOT_ACCELERATED: ClassVar[str] = "integers become float output"
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8", "int32"})
+
+    @property
+    def bits(self) -> str:
+        """The tensor of integers: its data."""
+        return self.data
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         scale, zero = (self.along(v, args[0].ndim) for v in (self.scale, self.zero_point))

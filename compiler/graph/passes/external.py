@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import Graph
 
 if TYPE_CHECKING:
     import onnx
@@ -19,25 +20,23 @@ def join_external(graph: Graph) -> Graph:
     before: a = Resize(x); y = Pad(a)     after: y = Resize+Pad(x)
     onnxruntime then optimizes across all of them, and nothing between them is kept.
     """
-    uses = graph.uses()
+    editor = Editor(graph)
     sinks: dict[str, str] = {}  # an External to the last one of its island
-    for node in reversed(graph.nodes):
-        if not isinstance(node, ops.External):
-            continue
-        readers = {sinks.get(user.name) for user in uses[node.output]}
+    for node in reversed(graph.of(ops.External)):
+        readers = {sinks.get(user.name) for user in editor.readers(node.output)}
         (sink,) = readers if len(readers) == 1 else (None,)
         sinks[node.name] = node.name if sink is None or node.output in graph.outputs else sink
     islands: dict[str, list[ops.External]] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if not isinstance(node, ops.External):
-            nodes.append(node)
-            continue
+
+    def joined(node: ops.External) -> Made:
+        """The island of the last of its nodes; nothing in the place of others."""
         island = islands.setdefault(sinks[node.name], [])
         island.append(node)
-        if sinks[node.name] == node.name:
-            nodes.append(node if len(island) == 1 else _joined(island))
-    return replace(graph, nodes=tuple(nodes))
+        if sinks[node.name] != node.name:
+            return ()
+        return None if len(island) == 1 else _joined(island)
+
+    return editor.walk(joined)
 
 
 def _joined(island: Sequence[ops.External]) -> ops.External:

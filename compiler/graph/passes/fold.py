@@ -106,8 +106,7 @@ def _computed(node: Node, editor: Editor) -> Made:
     """Nothing: the result is a constant by then."""
     if node.output in editor.outputs or any(name not in editor.constants for name in node.inputs):
         return None
-    factor = any(isinstance(user, ops.MatMul) for user in editor.readers(node.output))
-    if factor and isinstance(node, ops.Dequantize):
+    if node.CONVERTS == "numbers" and editor.readers_of(node.output, ops.MatMul):
         return None
     operands = [editor.constants[name] for name in node.inputs]
     value = node.evaluate(operands, editor.tensors[node.output])

@@ -28,14 +28,28 @@ def fuse_qdq(graph: Graph) -> Graph:
     Clipping before rounding equals clipping after it to the rounded bounds. What doesn't fit (a
     weight that isn't constant int8, a scale out of range, a float result) stays float.
     """
-    return rewrite(_with_meanings(graph), _fused)
+    return rewrite(_with_meanings(graph), _rescaled, _fused)
+
+
+def _rescaled(node: ops.Quantize, editor: Editor) -> Made:
+    """The change of scale that a Quantize behind a Dequantize is; of floats, integers begin."""
+    if node.axis is not None:
+        editor.reasons.setdefault(node.name, NOT_QUANTIZED)
+        return None
+    try:
+        made = node.quantized(_Island(editor, node, node, -np.inf, np.inf))
+    except GraphError:
+        return None
+    editor.retype(node.output, replace(editor.tensors[node.output], quant=quant_of(node)))
+    return made
 
 
 def _fused(node: Quantizable, editor: Editor) -> Made:
     """The integer node for the island that starts at a node, and what it needs before it."""
+    if node.CONVERTS:
+        return None
     absorbed, low, high = _chain(node, editor)
-    quantizes = node if isinstance(node, ops.Quantize) else None
-    end = quantizes or editor.own_reader(absorbed[-1].output, ops.Quantize)
+    end = editor.own_reader(absorbed[-1].output, ops.Quantize)
     if end is None or end.axis is not None:
         editor.reasons.setdefault(node.name, NOT_QUANTIZED)
         return None
@@ -43,8 +57,7 @@ def _fused(node: Quantizable, editor: Editor) -> Made:
     try:
         made = node.quantized(island)
     except GraphError as error:
-        if quantizes is None:  # of floats, it is where integers begin
-            editor.reasons.setdefault(node.name, str(error))
+        editor.reasons.setdefault(node.name, str(error))
         return None
     for each in (*absorbed, end):
         if each is not node:
@@ -53,32 +66,22 @@ def _fused(node: Quantizable, editor: Editor) -> Made:
     return *island.before, made
 
 
-def _chain(node: Node, editor: Editor) -> tuple[list[Node], float, float]:
+def _chain(node: Quantizable, editor: Editor) -> tuple[list[Quantizable], float, float]:
     """A node and the Relu and Clip nodes that alone follow it, with the bounds they set."""
-    absorbed, (low, high) = [node], _bounds(node, -np.inf, np.inf)
-    if isinstance(node, ops.Quantize):
-        return absorbed, low, high
+    absorbed, (low, high) = [node], node.bounds
     while follower := editor.own_reader(absorbed[-1].output, (ops.Relu, ops.Clip)):
-        low, high = _bounds(follower, low, high)
+        least, most = follower.bounds
+        low, high = min(max(low, least), most), max(min(high, most), least)
         absorbed.append(follower)
     return absorbed, low, high
-
-
-def _bounds(node: Node, low: float, high: float) -> tuple[float, float]:
-    if isinstance(node, ops.Relu):
-        return max(low, 0.0), max(high, 0.0)
-    if isinstance(node, ops.Clip):
-        return min(max(low, node.low), node.high), max(min(high, node.high), node.low)
-    return low, high
 
 
 def _with_meanings(graph: Graph) -> Graph:
     """The graph with what the integers of tensors mean, for printing and for reports."""
     tensors = dict(graph.tensors)
-    for node in graph.nodes:
-        if isinstance(node, ops.Quantize | ops.Dequantize) and node.axis is None:
-            name = node.output if isinstance(node, ops.Quantize) else node.data
-            tensors[name] = replace(tensors[name], quant=quant_of(node))
+    for node in graph.of((ops.Quantize, ops.Dequantize)):
+        if node.axis is None:
+            tensors[node.bits] = replace(tensors[node.bits], quant=quant_of(node))
     return replace(graph, tensors=tensors)
 
 

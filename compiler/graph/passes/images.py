@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
@@ -55,15 +56,15 @@ class _Images:
 
     def leave(self, node: ops.Transpose) -> Made:
         """Nothing; notes the images that a volume is made of."""
-        maker = self.editor.maker(node.data, Node) if node.perm == SWAP else None
+        maker = self.editor.maker(node.data, get_args(Reshapes)) if node.perm == SWAP else None
         images = image_shape(self.shape(node.output)) if maker else ()
-        if isinstance(maker, Reshapes) and self.shape(maker.data) == images:
+        if maker and self.shape(maker.data) == images:
             self.images[node.output] = maker.data
         return None
 
     def move(self, node: Node) -> Made:
         """A node between images in the place of one between signals or volumes."""
-        names = None if isinstance(node, Reshapes) else self.operands(node)
+        names = self.operands(node)
         return None if names is None else self.moved(node, names)
 
     def reshape(self, node: Reshapes) -> Made:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
+from typing import get_args
 
 import numpy as np
 
@@ -56,14 +57,14 @@ def _folded(node: Move, editor: Editor) -> Made:
 def _chain(node: Move, editor: Editor) -> list[Move]:
     """The nodes that lead from an image to the image that ``node`` writes, as few as there are."""
     chain: list[Move] = []
-    current: Node | None = node
+    current: Move | None = node
     if not _is_image(editor.tensors[node.output]):
         return chain
-    while isinstance(current, Move):
+    while current is not None:
         chain.insert(0, current)
         if _is_image(editor.tensors[current.data]) and len(chain) > 1:
             return chain
-        current = editor.maker(current.data, Node)
+        current = editor.maker(current.data, get_args(Move))
     return []
 
 

@@ -10,6 +10,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.quantize import Scaled
 from vdla.compiler.graph.types import Quant, TensorType
 
 
@@ -77,6 +78,6 @@ def _on_integers(node: Node, output: str, data: str, quant: Quant) -> Node:
     return kind(name=node.name, output=output, data=data, **values)
 
 
-def quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:
+def quant_of(node: Scaled) -> Quant:
     """The one scale and zero point of a node."""
     return Quant(node.scale[0], node.zero_point[0])

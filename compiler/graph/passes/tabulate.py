@@ -82,7 +82,7 @@ class _Chains:
         """Notes what a node's result is a function of; its operands are noted already."""
         name, tensors = node.output, self.graph.tensors
         operands = [each for each in node.inputs if each not in self.numbers]
-        if not _by_elements(node):
+        if not node.by_element:
             self.begin(name)
         elif not operands:
             if tensors[name].elements == 1:
@@ -125,14 +125,6 @@ class _Chains:
         """A node's result for operands of one element or of 256."""
         kind = replace(self.graph.tensors[node.output], shape=shape)
         return np.asarray(node.evaluate([values[name] for name in node.inputs], kind))
-
-
-def _by_elements(node: Node) -> bool:
-    """Whether each element of the result needs the same element of the operands alone, and all
-    elements go the same way."""
-    if isinstance(node, ops.Quantize | ops.Dequantize):
-        return node.axis is None
-    return node.ELEMENTWISE
 
 
 def _is_plain(node: Node) -> bool:

@@ -21,10 +21,10 @@ def fix_biases(graph: Graph, placements: Placements) -> tuple[Graph, Placements]
     """Stores what accelerated nodes add by channel, where it is known and pixels don't differ."""
 
     def fixed(node: Node, editor: Editor) -> Made:
-        adds = (step for step in node.epilogue if isinstance(step, ops.AddStep))
-        addend = next((step.addend for step in adds), None)
-        if addend is None or placements[node.name].device != ACCELERATOR:
+        step = node.step_of(ops.AddStep)
+        if step is None or placements[node.name].device != ACCELERATOR:
             return None
+        addend = step.addend
         whole = editor.constants.get(addend)
         if whole is None or whole.size == whole.shape[1]:
             return None

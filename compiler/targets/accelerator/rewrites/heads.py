@@ -35,9 +35,7 @@ def pad_heads(graph: Graph, accelerator: Capability) -> Graph:
     block = accelerator.block
     if unlike_blocks(accelerator.config):
         return graph
-    for node in graph.nodes:
-        if not isinstance(node, ops.MatMul):
-            continue
+    for node in graph.of(ops.MatMul):
         for name, axis in ((node.a, -1), (node.b, -1)):
             shape = graph.tensors[name].shape
             if shape[axis] % block:

@@ -57,14 +57,12 @@ def operands_first(node: ops.QTake, layer: Node, editor: Editor) -> list[Node]:
     return [*takes, replace(layer.renamed(parts), name=node.name, output=node.output)]
 
 
-def joined(node: Node, around: Neighbours) -> ops.QTake | None:
+def joined(node: ops.QConcat, around: Neighbours) -> ops.QTake | None:
     """The one QTake that a concatenation of parts of a tensor is, as one that rolls it; None where
     parts are of several, or along another axis."""
-    if not isinstance(node, ops.QConcat):
-        return None
     plain = all(map(node.is_copy, range(len(node.parts))))
-    takes = [around.maker(part, Node) for part in node.parts]
-    parts = [take for take in takes if isinstance(take, ops.QTake)]
+    takes = [around.maker(part, ops.QTake) for part in node.parts]
+    parts = [take for take in takes if take is not None]
     if not plain or len(parts) < len(takes):
         return None
     tables = [take.tables() for take in parts]

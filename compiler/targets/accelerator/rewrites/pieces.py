@@ -27,6 +27,7 @@ from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 
 Whole = Deviation | Shares
+COMBINES = (ops.Add, ops.Binary)  # two tensors, element by element
 
 
 def joins(config: Config) -> bool:
@@ -60,8 +61,8 @@ class _Pieces:
 
     def __post_init__(self) -> None:
         self.around = Neighbours(self.graph)
-        for node in self.graph.nodes:
-            whole = self.whole(node, self.around) if isinstance(node, ops.Quantize) else None
+        for node in self.graph.of(ops.Quantize):
+            whole = self.whole(node, self.around)
             if whole and self.around.maker(whole.data, ops.Dequantize):
                 self.plain[node.name] = whole
         self.ends |= self.plain.keys()
@@ -71,9 +72,7 @@ class _Pieces:
         """Looks through all quantizations but the ends."""
         self.real: dict[str, str] = {}  # what a Dequantize gives, before it was quantized
         known: dict[str, Array] = {}
-        for node in self.graph.nodes:
-            if not isinstance(node, ops.Dequantize):
-                continue
+        for node in self.graph.of(ops.Dequantize):
             maker = self.around.maker(node.data, ops.Quantize)
             ends = maker is not None and maker.name in self.ends
             if maker is not None and not (ends and not self.meets_floats(node)):
@@ -89,12 +88,13 @@ class _Pieces:
         quantizes: there are no integers for that."""
         users = self.around.readers(node.output)
         known = self.graph.constants
-        combined = (isinstance(user, ops.Add | ops.Binary) for user in users)
-        return all(combined) and all(any(n in known for n in user.inputs) for user in users)
+        combined = self.around.readers_of(node.output, COMBINES)
+        constants = (any(n in known for n in user.inputs) for user in users)
+        return len(combined) == len(users) and all(constants)
 
     def is_term(self, name: str) -> bool:
         """Whether a tensor is an operand of what works by element: no weights of a layer."""
-        return any(isinstance(user, ops.Add | ops.Binary) for user in self.around.readers(name))
+        return bool(self.around.readers_of(name, COMBINES))
 
     def joined(self, node: ops.Quantize) -> Made:
         """The nodes in the place of a Quantize of pieces."""
@@ -121,13 +121,13 @@ class _Pieces:
             if (name := rest.pop()) in seen:
                 continue
             seen.add(name)
-            maker = self.around.maker(name, Node)
+            maker, real_of = self.around.maker(name, Node), self.around.maker(name, ops.Dequantize)
             if name == real:
                 return None
             if self.real.get(name) == real:
                 result = name
-            elif isinstance(maker, ops.Dequantize):
-                before = self.around.maker(maker.data, ops.Quantize)
+            elif real_of is not None:
+                before = self.around.maker(real_of.data, ops.Quantize)
                 rest += before.inputs if name in self.real and before else ()
             elif maker is not None:
                 rest += maker.inputs

@@ -256,16 +256,16 @@ def _stepwise(graph: Graph) -> set[str]:
     """The tensors all of whose rows are taken one by one or meet the weights of gates, and what
     such are made of."""
     taken: dict[str, set[int]] = {}
-    for node in graph.nodes:
-        if isinstance(node, ops.QTake) and _takes_row(node, graph.tensors[node.data].shape):
+    for node in graph.of(ops.QTake):
+        if _takes_row(node, graph.tensors[node.data].shape):
             start = node.start_of_run(graph.tensors[node.data].shape) or 0
             taken.setdefault(node.data, set()).add(start // node.shape[-1])
     result = {
         name for name, rows in taken.items() if len(rows) == prod(graph.tensors[name].shape[:-1])
     }
-    result |= {node.data for node in graph.nodes if isinstance(node, QGates)}
+    result |= {node.data for node in graph.of(QGates)}
     followed = (*BY_ELEMENT, ops.QReshape, ops.QTranspose, ops.QDense)
-    for node in reversed(graph.nodes):
-        if node.output in result and isinstance(node, followed):
-            result.update(operands(node))
+    for follower in reversed(graph.of(followed)):
+        if follower.output in result:
+            result.update(operands(follower))
     return result

@@ -35,7 +35,8 @@ def fold_taps(graph: Graph, accelerator: Capability) -> Graph:
 
     def folded(node: ops.QConv2d, editor: Editor) -> Made:
         maker = editor.maker(node.data, Node)
-        if not node.is_plain or node.groups != 1 or isinstance(maker, ops.Im2col):
+        written_out = editor.maker(node.data, ops.Im2col)
+        if not node.is_plain or node.groups != 1 or written_out:
             return None
         now, config = editor.graph(), accelerator.config
         if not _is_wanted(node, maker, editor, accelerator):
