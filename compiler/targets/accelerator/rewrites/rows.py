@@ -22,6 +22,7 @@ from vdla.compiler.graph.types import Shape
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     BY_ELEMENT,
+    ByElement,
     convolution,
     operands,
     operands_first,
@@ -43,7 +44,9 @@ def sequences_as_rows(graph: Graph, accelerator: Capability) -> Graph:
     image whose pixels they become, so that weights are loaded once for all.
     """
     walk = _Rows(_rows_first(graph), accelerator)
-    return walk.editor.walk(walk.move, walk.end, walk.dense, walk.visit)
+    return walk.editor.walk(
+        walk.transposed, walk.reshaped, walk.end, walk.dense, walk.take, walk.join, walk.by_element
+    )
 
 
 class _Rows:
@@ -61,13 +64,21 @@ class _Rows:
         self.rows: dict[str, str] = {}
         self.shape = self.editor.shape
 
-    def move(self, node: ops.QReshape | ops.QTranspose) -> Made:
+    def reshaped(self, node: ops.QReshape) -> Made:
         """Nothing where a reshaped tensor is its vectors."""
-        turned = isinstance(node, ops.QTranspose) and not _keeps_order(node, self.shape(node.data))
-        source = None if turned else self.follow(node.data, node.output)
+        return self.moved(node.data, node.output)
+
+    def transposed(self, node: ops.QTranspose) -> Made:
+        """Nothing where axes of size 1 alone have moved."""
+        moved = [axis for axis in node.perm if self.shape(node.data)[axis] > 1]
+        return self.moved(node.data, node.output) if moved == sorted(moved) else None
+
+    def moved(self, data: str, name: str) -> Made:
+        """Nothing, with others reading the vectors, where a tensor of the same bytes is these."""
+        source = self.follow(data, name)
         if source is None:
             return None
-        self.editor.rename(node.output, source)
+        self.editor.rename(name, source)
         return ()
 
     def end(self, node: ops.Dequantize) -> Made:
@@ -75,22 +86,6 @@ class _Rows:
         if node.output not in self.editor.outputs or node.data not in self.rows:
             return None
         return self.left(node, replace(node, data=self.rows[node.data]))
-
-    def visit(self, node: Node) -> Made:
-        """Nodes on vectors in a node's place."""
-        shape = self.shape(node.output)
-        joins = isinstance(node, ops.QConcat) and node.axis == 0 and len(shape) == 2
-        by_element = isinstance(node, BY_ELEMENT) and not self.stepwise.isdisjoint(node.inputs)
-        if joins or by_element:
-            self.stepwise.add(node.output)
-        moved = self.moved(node) if len(shape) == SEQUENCE else None
-        if moved is None:
-            return None
-        on_vectors, sequence = self.left(node, moved)
-        self.rows[node.output] = on_vectors.output
-        if isinstance(node, ops.QConcat) or node.output in self.stepwise:
-            self.stepwise |= {node.output, on_vectors.output}
-        return on_vectors, sequence
 
     def left(self, node: Node, moved: Node) -> tuple[Node, Node]:
         """A node on vectors, and what makes of its result that of the node whose place it takes."""
@@ -116,28 +111,40 @@ class _Rows:
 
     # What works on vectors ----------------------------------------------------------------------
 
-    def moved(self, node: Node) -> Node | None:
-        """A node that does on vectors what one does on tensors; None where there is none."""
-        if isinstance(node, ops.QTake):
-            return self.taken(node)
-        if isinstance(node, ops.QConcat):
-            return self.joined(node)
-        stepwise = prod(self.shape(node.output)[:-1]) == 1 or node.output in self.stepwise
-        if not isinstance(node, BY_ELEMENT) or not stepwise:
+    def on_vectors(self, node: Node, moved: Node | None) -> Made:
+        """A node on vectors in the place of one, and what makes the sequence of its result."""
+        if moved is None:
             return None
-        names = operands(node)
-        alike = all(self.shape(name) == self.shape(node.output) for name in names)
-        if not alike or not any(name in self.rows for name in names):
+        vectors, sequence = self.left(node, moved)
+        self.rows[node.output] = vectors.output
+        if node.output in self.stepwise:
+            self.stepwise.add(vectors.output)
+        return vectors, sequence
+
+    def by_element(self, node: ByElement) -> Made:
+        """What works by element on one row, or on rows that are taken one by one or were joined."""
+        if not self.stepwise.isdisjoint(node.inputs):
+            self.stepwise.add(node.output)
+        names, shape = operands(node), self.shape(node.output)
+        stepwise = prod(shape[:-1]) == 1 or node.output in self.stepwise
+        alike = all(self.shape(name) == shape for name in names)
+        if len(shape) != SEQUENCE or not (stepwise and alike and self.rows.keys() & {*names}):
             return None
         moved = node.renamed({name: self.of(name) for name in names})
-        return moved if self.fits(moved.writing(self.vectors_of(node.output))) else None
+        fits = self.fits(moved.writing(self.vectors_of(node.output)))
+        return self.on_vectors(node, moved if fits else None)
 
     def fits(self, node: Node) -> bool:
         """Whether the accelerator takes a node."""
         return self.accelerator.takes(node, self.editor)
 
-    def taken(self, node: ops.QTake) -> Node | None:
+    def take(self, node: ops.QTake) -> Made:
         """Some rows one behind another, or some features of one row."""
+        sequence = len(node.shape) == SEQUENCE
+        return self.on_vectors(node, self.taken(node)) if sequence else None
+
+    def taken(self, node: ops.QTake) -> Node | None:
+        """A node that takes vectors; None where others are taken."""
         before, shape = self.shape(node.data), node.shape
         start, rows = node.start_of_run(before), prod(before[:-1])
         features = range(shape[-1])
@@ -158,14 +165,19 @@ class _Rows:
             fill=node.fill,
         )
 
-    def joined(self, node: ops.QConcat) -> Node | None:
+    def join(self, node: ops.QConcat) -> Made:
         """Rows one behind another, or features of one row."""
         shape = self.shape(node.output)
         known = all(name in self.rows for name in node.parts)
-        if not known or prod(shape[: node.axis]) > 1:
+        vectors = len(shape) == 2 and node.axis == 0
+        joins = len(shape) == SEQUENCE and known and prod(shape[: node.axis]) == 1
+        if vectors or joins:
+            self.stepwise.add(node.output)
+        if not joins:
             return None
         axis = 1 if node.axis == len(shape) - 1 else 0
-        return replace(node, parts=tuple(map(self.of, node.parts)), axis=axis)
+        moved = replace(node, parts=tuple(map(self.of, node.parts)), axis=axis)
+        return self.on_vectors(node, moved)
 
     def dense(self, node: ops.QDense) -> Made:
         """A convolution in the place of a dense layer of many vectors that are rows of steps."""
@@ -215,12 +227,6 @@ class _Rows:
         return self.editor.once(
             ("rows", name), lambda: self.editor.like(f"{name}.rows", shape, name)
         )
-
-
-def _keeps_order(node: ops.QTranspose, shape: Shape) -> bool:
-    """Whether a transposition moves axes of size 1 alone: it moves no byte."""
-    moved = [axis for axis in node.perm if shape[axis] > 1]
-    return moved == sorted(moved)
 
 
 def vectors(shape: Shape) -> Shape:

@@ -8,8 +8,9 @@ that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import behind, is_early, is_late
@@ -31,8 +32,8 @@ from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE
 from vdla.compiler.targets.accelerator.rewrites.layers import (
-    BY_ELEMENT,
     PLACES,
+    ByElement,
     convolution,
     gives_back,
     image_axis,
@@ -45,6 +46,7 @@ from vdla.compiler.targets.accelerator.rewrites.runs import moved, picked, steps
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
 SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
+N = TypeVar("N", bound=Node)
 CHANNELS = 1  # the second of the places
 MOST_SELECTED = 1 << 20  # weights of a convolution that moves channels
 Moves = tuple[type[ops.QReshape | ops.Reshape], type[ops.QTranspose | ops.Transpose]]
@@ -64,8 +66,9 @@ def sequences_as_images(graph: Graph, accelerator: Capability) -> Graph:
     """
     walk = _Sequences(graph, accelerator)
     return walk.editor.walk(
-        walk.idle, walk.follow, walk.taken, walk.ends, walk.take, walk.joined,
-        walk.dense_of_batch, walk.of_order, walk.stays,
+        walk.idle, walk.reshaped, walk.transposed, walk.taken, walk.ends, walk.take, walk.joined,
+        walk.dense_of_batch, walk.dense, walk.cluster, walk.concatenated, walk.by_element,
+        walk.stays,
     )  # fmt: skip
 
 
@@ -75,7 +78,6 @@ class _Sequences:
     Attributes:
         around: the graph as it was.
         forms: by a tensor's name, the image that it is, and how it lies there.
-        clusters: by a Quantize's name, the float operators behind it.
         rows: tensors [T, C] that were sequences [1, T, C].
     """
 
@@ -84,7 +86,6 @@ class _Sequences:
         self.around = Neighbours(replace(graph, reasons=self.editor.reasons))
         self.accelerator, self.lanes = accelerator, accelerator.block
         self.forms: dict[str, tuple[str, Form]] = {}
-        self.clusters: dict[str, Cluster] = {}
         self.rows: set[str] = set()
         self.shape = self.editor.shape
 
@@ -93,25 +94,12 @@ class _Sequences:
         table = self.editor.constants.get(node.table)
         if not gives_back(table) or node.data not in self.forms:
             return None
-        return self.follow(ops.QReshape(name=node.name, output=node.output, data=node.data))
+        return self.reshaped(ops.QReshape(name=node.name, output=node.output, data=node.data))
 
     def joined(self, node: ops.QConcat) -> Made:
         """The parts of one tensor that are joined, as one QTake."""
         whole = joined(node, self.around)
-        return whole and (self.take(whole) or self.of_order(whole) or self.stays(whole))
-
-    def of_order(self, node: Node) -> Made:
-        """The nodes of one whose result has axes in places of their own."""
-        order, mark = self.order(node), self.editor.mark()
-        if order is None:
-            return None
-        moved = self.moved(node, order)
-        if not self.fits(moved):
-            self.editor.take_back(mark)
-            return None
-        self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
-        image, moves = moved.output, (ops.QReshape, ops.QTranspose)
-        return moved, *self.unfolded(node.name, node.output, image, order, moves)
+        return whole and (self.take(whole) or self.stays(whole))
 
     def stays(self, node: Node) -> Node:
         """The node itself."""
@@ -125,23 +113,27 @@ class _Sequences:
 
     # What only moves elements -----------------------------------------------------------------
 
-    def follow(self, node: ops.QReshape | ops.QTranspose) -> Node:
-        """A node that moves elements; notes how its result lies in an image."""
-        made: Node = node
-        name, before, shape = node.output, self.shape(node.data), self.shape(node.output)
+    def reshaped(self, node: ops.QReshape) -> Node:
+        """A reshape; notes how its result lies in an image."""
+        before, shape = self.shape(node.data), self.shape(node.output)
         flattened = shape[0] in (1, before[0])  # images, one of them in each row
         if len(shape) == 2 and len(before) > 2 and not flattened:
-            self.rows.add(name)
+            self.rows.add(node.output)
         image, form = self.forms.get(node.data, ("", None))
-        if isinstance(node, ops.QTranspose):
-            form = form and form.transposed(node.perm)
-        else:
-            form = form and form.reshaped(shape)
-        if form and len(shape) == len(IMAGE.perm) and form.placed(IMAGE) == form.places:
-            made, image = self.view(node.name, name, image), name
-        if form:
-            self.forms[name] = image, form
-        return made
+        return self.follow(node, image, form and form.reshaped(shape))
+
+    def transposed(self, node: ops.QTranspose) -> Node:
+        """A transposition; notes how its result lies in an image."""
+        image, form = self.forms.get(node.data, ("", None))
+        return self.follow(node, image, form and form.transposed(node.perm))
+
+    def follow(self, node: Node, image: str, form: Form | None) -> Node:
+        """A node whose result has a form in an image; a view of that where they are the same."""
+        if form is None:
+            return node
+        whole = len(form.axes) == len(IMAGE.perm) and form.placed(IMAGE) == form.places
+        self.forms[node.output] = node.output if whole else image, form
+        return self.view(node.name, node.output, image) if whole else node
 
     def taken(self, node: ops.QTakeView) -> ops.QTakeView:
         """A node that takes vectors of an image's pixels, where these are what its data are."""
@@ -213,22 +205,66 @@ class _Sequences:
 
     # What computes ----------------------------------------------------------------------------
 
-    def order(self, node: Node) -> Order | None:
-        """The axes of a node's result in each place of its image; None for a node that stays."""
-        if isinstance(node, ops.Quantize):
-            return self.order_of_cluster(node)
+    def placed(self, node: Node, order: Order | None, make: Callable[[Order], Node]) -> Made:
+        """The node on images that one becomes whose result has axes in places of their own, and its
+        result; None where the accelerator doesn't take it."""
+        mark = self.editor.mark()
+        if order is None:
+            return None
+        moved = make(order)
+        if not self.fits(moved):
+            self.editor.take_back(mark)
+            return None
+        self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
+        image, moves = moved.output, (ops.QReshape, ops.QTranspose)
+        return moved, *self.unfolded(node.name, node.output, image, order, moves)
+
+    def nearest(self, node: Node) -> Order | None:
+        """The order of a result of operands of one shape that takes the fewest exchanges; None
+        where they lie as images do, or in none."""
         known = [self.forms[name] for name in node.inputs if name in self.forms]
-        if isinstance(node, ops.QDense):
-            rows = node.data in self.rows or (known and known[0][1].is_rows)
-            return ROWS if rows else None
         turned = {image for image, _ in known if self.editor.knows(("transposed", image))}
         order = nearest_order(known, turned) if known else self.order_of_input(node)
-        if order is None or order == IMAGE:
+        return None if order == IMAGE else order
+
+    def on_images(self, node: N, order: Order) -> N:
+        """A node that does on images what one does on tensors."""
+        names = {name: self.image(name, order) for name in operands(node)}
+        return node.renamed(names).writing(self.result(node, order))
+
+    def result(self, node: Node, order: Order) -> str:
+        """An image for a node's result."""
+        shape = image_shape(self.shape(node.output), order)
+        return self.editor.like(f"{node.output}.image", shape, node.output)
+
+    def by_element(self, node: ByElement) -> Made:
+        """What works element by element, on images."""
+        alike = all(self.shape(name) == self.shape(node.output) for name in operands(node))
+        order = self.nearest(node) if alike else None
+        return self.placed(node, order, lambda order: self.on_images(node, order))
+
+    def concatenated(self, node: ops.QConcat) -> Made:
+        """A concatenation of images, along the axis of theirs that is outermost in its place."""
+        order = self.nearest(node)
+        axis = image_axis(order, node.axis) if order else None
+        if axis is None:
             return None
-        if isinstance(node, ops.QConcat):
-            return order if image_axis(order, node.axis) is not None else None
-        alike = all(self.shape(n) == self.shape(node.output) for n in operands(node))
-        return order if isinstance(node, BY_ELEMENT) and alike else None
+
+        def images(order: Order) -> Node:
+            return replace(self.on_images(node, order), axis=axis)
+
+        return self.placed(node, order, images)
+
+    def dense(self, node: ops.QDense) -> Made:
+        """A dense layer of rows as a convolution."""
+        known = self.forms.get(node.data)
+        rows = node.data in self.rows or (known is not None and known[1].is_rows)
+
+        def layer(order: Order) -> Node:
+            data = self.image(node.data, order)
+            return convolution(node, self.editor, data, self.result(node, order))
+
+        return self.placed(node, ROWS if rows else None, layer)
 
     def dense_of_batch(self, node: ops.QDense) -> Made:
         """A dense layer of the vectors of several images; None where data are none."""
@@ -252,22 +288,6 @@ class _Sequences:
         self.forms[node.output] = output, form.resized(1, shape[1])
         return made, *self.unfolded_form(node)
 
-    def moved(self, node: Node, order: Order) -> Node:
-        """A node that does on images what one does on tensors."""
-        if isinstance(node, ops.Quantize):
-            return self.integers(node, order)
-        names = {name: self.image(name, order) for name in operands(node)}
-        shape = image_shape(self.shape(node.output), order)
-        output = self.editor.like(f"{node.output}.image", shape, node.output)
-        if isinstance(node, ops.QDense):
-            return convolution(node, self.editor, names[node.data], output)
-        moved = node.renamed(names).writing(output)
-        if isinstance(moved, ops.QConcat):
-            axis = image_axis(order, moved.axis)
-            assert axis is not None
-            return replace(moved, axis=axis)
-        return moved
-
     def order_of_input(self, node: Node) -> Order | None:
         """The axes of a sequence [1, T, C] in its image, where that is quantized for it."""
         made = [name for name in operands(node) if self.around.maker(name, Node)]
@@ -276,8 +296,8 @@ class _Sequences:
         sequence = len(self.shape(node.output)) == len(SEQUENCE.perm)
         return SEQUENCE if sequence and early and all(early) else None
 
-    def order_of_cluster(self, node: ops.Quantize) -> Order | None:
-        """The axes of what a cluster of float operators has for a result."""
+    def cluster(self, node: ops.Quantize) -> Made:
+        """The operator on images that the float operators behind a Quantize are."""
         cluster = cluster_of(node, self.around)
         if cluster is None:
             return None
@@ -285,17 +305,15 @@ class _Sequences:
             for part in behind(node, self.around):
                 self.editor.reasons[part.name] = f"{STRICT}: {cluster.DIFFERS}"
             return None
-        self.clusters[node.name] = cluster
         known = [self.forms[s.data][1] if s.data in self.forms else None for s in cluster.sources]
-        return cluster.order(known, self.around)
+        order = cluster.order(known, self.around)
+        return self.placed(node, order, lambda order: self.integers(cluster, node, order))
 
-    def integers(self, node: ops.Quantize, order: Order) -> Node:
+    def integers(self, cluster: Cluster, node: ops.Quantize, order: Order) -> Node:
         """The operator on images that a cluster is."""
-        cluster = self.clusters[node.name]
         places = zip(cluster.sources, cluster.orders(order), strict=True)
         images = [self.image(source.data, of_image) for source, of_image in places]
-        shape = image_shape(self.shape(node.output), order)
-        output = self.editor.like(f"{node.output}.image", shape, node.output)
+        output = self.result(node, order)
         arrays = {
             name: self.editor.constant(f"{node.name}.{name}", array)
             for name, array in cluster.constants().items()
@@ -345,13 +363,13 @@ class _Sequences:
             return viewed
         swapped = Places(places.batch, places.pixels, places.channels)
         if viewed := self.viewed(image, form, swapped):
-            return self.transposed(viewed)
+            return self.exchanged(viewed)
         if copied := self.copied(image, form, places):
             return copied
         copied = self.copied(image, form, swapped)
-        return self.transposed(copied) if copied else None
+        return self.exchanged(copied) if copied else None
 
-    def transposed(self, image: str) -> str:
+    def exchanged(self, image: str) -> str:
         """An image with channels and pixels in each other's place."""
 
         def make() -> str:
@@ -370,7 +388,7 @@ class _Sequences:
             other = replace(form, places=Places(batch, pixels, channels))
             if batch or steps(other, places) is None:
                 return None
-            return self.copied(self.transposed(image), other, places)
+            return self.copied(self.exchanged(image), other, places)
         lanes, mark = self.lanes, self.editor.mark()
         viewed = self.viewed(image, form, way.first)
         if viewed is None or form.size(way.first.channels) % lanes:
