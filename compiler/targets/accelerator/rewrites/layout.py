@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.blocks import pack
-from vdla.compiler.placement import (
-    ACCELERATOR,
-    PROCESSOR,
-    Placement,
-    Placements,
-)
+from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placement, Placements
 
 
 def layout(graph: Graph, placements: Placements, block: int) -> tuple[Graph, Placements]:
@@ -25,73 +21,65 @@ def layout(graph: Graph, placements: Placements, block: int) -> tuple[Graph, Pla
     An output of the graph that the accelerator writes keeps its name: it becomes the result of the
     Unpack, and the accelerator writes ``NAME.packed``. A constant operand is packed now.
     """
-    return _Layout(graph, placements, block).run()
+    walk = _Layout(graph, placements, block)
+    return walk.editor.walk(walk.unblocked, walk.node), walk.placements
 
 
 class _Layout:
+    """One walk over a graph; ``blocked`` and ``plain`` have a tensor's forms, by its name, once
+    there are some."""
+
     def __init__(self, graph: Graph, placements: Placements, block: int) -> None:
         self.graph, self.placements, self.block = graph, dict(placements), block
-        self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
-        self.blocked: dict[str, str] = {}  # logical name to its blocked form, once there is one
+        self.editor = Editor(graph)
+        self.blocked: dict[str, str] = {}
         self.plain: dict[str, str] = {}
-        self.nodes: list[Node] = []
 
-    def run(self) -> tuple[Graph, Placements]:
-        for node in self.graph.nodes:
-            accelerated = self.placements[node.name].device == ACCELERATOR
-            accelerated &= not isinstance(node, ops.Custom)  # its tensors lie as the user says
-            names = {n: self.operand(node, n, accelerated) for n in node.inputs}
-            node = node.renamed(names)
-            self.nodes.append(self.blocked_result(node) if accelerated else node)
-            if accelerated and node.output in self.graph.outputs:
-                self.unpack(node.output, node.output)
-        graph = replace(
-            self.graph,
-            nodes=tuple(self.nodes),
-            tensors=self.tensors,
-            constants=self.constants,
-        )
-        return graph, self.placements
+    def unblocked(self, node: ops.Custom) -> Node:
+        """A node whose tensors lie as the user says."""
+        return node.renamed({name: self.as_it_lies(name) for name in node.inputs})
 
-    def operand(self, node: Node, name: str, accelerated: bool) -> str:
-        if name in node.parameters:
-            return name
-        if accelerated:
-            return self.blocked.get(name) or self.pack(name)
-        only_blocks = self.blocked.get(name) == name  # the accelerator wrote it
-        if only_blocks and name not in self.plain:
-            return self.unpack(name, f"{name}.unpacked")
+    def node(self, node: Node) -> Made:
+        """A node that reads and writes tensors as its device has them."""
+        names = [name for name in node.inputs if name not in node.parameters]
+        if self.placements[node.name].device != ACCELERATOR:
+            return node.renamed({name: self.as_it_lies(name) for name in names})
+        node = node.renamed({name: self.in_blocks(name) for name in names})
+        name, kind = node.output, replace(self.editor.tensors[node.output], block=self.block)
+        if name not in self.graph.outputs:
+            self.editor.retype(name, kind)
+            self.blocked[name] = name
+            return node
+        self.blocked[name] = self.editor.tensor(f"{name}.packed", kind)
+        return node.writing(self.blocked[name]), self.unpacked(name, name)
+
+    def as_it_lies(self, name: str) -> str:
+        """A tensor in N, C, H, W."""
+        if self.blocked.get(name) == name and name not in self.plain:  # the accelerator wrote it
+            result = self.editor.tensor(f"{name}.unpacked", self.graph.tensors[name])
+            self.editor.insert(self.unpacked(name, result))
         return self.plain.get(name, name)
 
-    def blocked_result(self, node: Node) -> Node:
-        name = node.output
-        kind = replace(self.graph.tensors[name], block=self.block)
-        if name in self.graph.outputs:
-            node = node.writing(f"{name}.packed")
-        self.blocked[name] = node.output
-        self.tensors[node.output] = kind
-        return node
+    def in_blocks(self, name: str) -> str:
+        """A tensor in channel blocks."""
+        if name not in self.blocked:
+            kind = replace(self.editor.tensors[name], block=self.block)
+            result = self.blocked[name] = self.editor.tensor(f"{name}.packed", kind)
+            if (array := self.editor.constants.get(name)) is not None:
+                self.editor.define(result, pack(array, self.block))
+            else:
+                made = ops.Pack(name=result, output=result, data=name, block=self.block)
+                self.editor.insert(self.copy(made))
+        return self.blocked[name]
 
-    def pack(self, name: str) -> str:
-        """A blocked copy of a plain tensor."""
-        target = f"{name}.packed"
-        self.blocked[name] = target
-        self.tensors[target] = replace(self.graph.tensors[name], block=self.block)
-        if name in self.constants:
-            self.constants[target] = pack(self.constants[name], self.block)
-            return target
-        self.add(ops.Pack(name=target, output=target, data=name, block=self.block))
-        return target
+    def unpacked(self, name: str, result: str) -> Node:
+        """A copy of a tensor in blocks that is in N, C, H, W."""
+        self.plain[name] = result
+        data, block = self.blocked[name], self.block
+        made = ops.Unpack(name=f"{name}.unpacked", output=result, data=data, block=block)
+        return self.copy(made)
 
-    def unpack(self, name: str, target: str) -> str:
-        """A plain copy of a blocked tensor."""
-        self.plain[name] = target
-        self.tensors[target] = self.graph.tensors[name]
-        source = self.blocked[name]
-        node = ops.Unpack(name=f"{name}.unpacked", output=target, data=source, block=self.block)
-        self.add(node)
-        return target
-
-    def add(self, node: Node) -> None:
-        self.nodes.append(node)
+    def copy(self, node: Node) -> Node:
+        """A node between both, which the processor runs."""
         self.placements[node.name] = Placement(PROCESSOR, node.NOT_ACCELERATED)
+        return node
