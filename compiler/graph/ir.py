@@ -358,7 +358,7 @@ class Graph:
         raise KeyError(name)
 
     def of(self, kinds: type[N] | tuple[type[N], ...]) -> list[N]:
-        """Its nodes of some kinds, in order."""
+        """The nodes of some kinds, in order."""
         return [node for node in self.nodes if isinstance(node, kinds)]
 
     def activations(self, node: Node) -> tuple[str, ...]:

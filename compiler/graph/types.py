@@ -62,7 +62,7 @@ class Requant:
         return (self.low, self.high) != (-128, 127)
 
     def within(self, low: int, high: int) -> Requant:
-        """The same, clipped to narrower bounds behind its own."""
+        """A requantization that is clipped to other bounds behind its own."""
         low, high = (min(max(bound, low), high) for bound in (self.low, self.high))
         return replace(self, low=low, high=high)
 

@@ -40,10 +40,10 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.normalize import QNormalize
+from vdla.compiler.graph.passes.affine import spell_affine
+from vdla.compiler.graph.passes.pieces import join_pieces
+from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
-from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces
-from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import Config, load_config
 from vdla.runtime.devices.named import make_device

@@ -84,7 +84,7 @@ class Clip(Quantizable):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Its two."""
+        """The two bounds of the clip."""
         return self.low, self.high
 
     def quantized(self, island: Island) -> Node:

@@ -5,23 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.boundaries import int8_source
-from vdla.compiler.graph.clusters import Cluster
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import Node, Recipe
-from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.numbers import requantize
-from vdla.compiler.graph.ops.quantize import Quantize
-from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.table import RESULTS
 from vdla.compiler.graph.requant import Requantized
-from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ops import reciprocal, rq
@@ -110,44 +103,3 @@ class QSoftmax(Requantized):
             return requantized(e[n, c, x], words[n, c], *self.requant.limits)
 
         return recipe.compute(value, "softmax")
-
-
-@dataclass(frozen=True)
-class SoftmaxCluster(Cluster):
-    """A softmax along an axis."""
-
-    DIFFERS = "softmax in integers may differ by 1 LSB"
-
-    axis: int
-
-    @classmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
-        """The softmax of int8 that a node quantizes."""
-        core = around.maker(node.data, Softmax)
-        if core is None or (source := int8_source(core.data, around)) is None:
-            return None
-        return cls(node, (source,), core.axis)
-
-    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
-        """The axis as pixels; of the others, what were channels or pixels are channels."""
-        order = known[0].order() if known[0] else None
-        if order is None:
-            return None
-        rest = tuple(axis for axis in (*order.channels, *order.pixels) if axis != self.axis)
-        batch = tuple(axis for axis in order.batch if axis != self.axis)
-        return Order(batch, rest, (self.axis,))
-
-    def orders(self, order: Order) -> tuple[Order, ...]:
-        """Axes as the result has them."""
-        return (order,)
-
-    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
-        """The softmax over pixels."""
-        return QSoftmax(
-            name=name,
-            output=output,
-            data=images[0],
-            step=self.sources[0].scale[0],
-            zeros=self.sources[0].zero_point,
-            requant=Requant(self.quantize.scale, self.quantize.zero_point[0]),
-        )

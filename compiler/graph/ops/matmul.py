@@ -49,7 +49,7 @@ class MatMul(Node):
         return (*batch, a[-2], b[-1])
 
     def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
-        """What is summed over goes together, rows and columns with the result's."""
+        """Rows and columns with the result's, and the two axes that are summed over."""
         last = len(result) - 1
         if {len(shape) for shape in shapes} != {len(result)}:
             return ()

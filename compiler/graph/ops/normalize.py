@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, log2, sqrt
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.boundaries import int8_source
-from vdla.compiler.graph.clusters import Cluster
-from vdla.compiler.graph.form import Form, Order
-from vdla.compiler.graph.ir import GraphError, Node, Recipe
-from vdla.compiler.graph.matcher import deviation_of
-from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.graph.ops.quantize import Quantize
+from vdla.compiler.graph.ir import GraphError, Recipe
 from vdla.compiler.graph.requant import Requantized
-from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ops import rq, rsqrt
@@ -223,65 +216,3 @@ class QNormalize(Requantized):
             return narrow(above + offset[c])
 
         return recipe.compute(value, "normalized")
-
-
-@dataclass(frozen=True)
-class Normalization(Cluster):
-    """A normalization along ``axes``, with a factor and an offset for each of their elements."""
-
-    DIFFERS = "a normalization in integers may differ by 1 LSB"
-
-    axes: tuple[int, ...]
-    rank: int
-    centered: bool
-    epsilon: float
-    gamma: Array
-    beta: Array
-
-    @classmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
-        """The normalization of int8 that a node quantizes."""
-        whole = deviation_of(node.data, around)
-        source = int8_source(whole.data, around) if whole else None
-        if whole is None or source is None:
-            return None
-        rank = len(around.shape(whole.data))
-        terms = whole.centered, whole.epsilon, whole.gamma, whole.beta
-        return cls(node, (source,), whole.axes, rank, *terms)
-
-    def order(self, known: Sequence[Form | None], around: Neighbours) -> Order | None:
-        """Order in which the normalized axes lie in pixels, and those beside them in channels."""
-        order = known[0].order() if known[0] else None
-        batch = order.batch if order else tuple(range(self.rank - 2))
-        batch = tuple(axis for axis in batch if axis not in self.axes)
-        rest = [n for n in range(self.rank) if n not in self.axes and n not in batch]
-        return Order(batch, tuple(rest), self.axes)
-
-    def orders(self, order: Order) -> tuple[Order, ...]:
-        """Channels and pixels in each other's place."""
-        return (Order(order.batch, order.pixels, order.channels),)
-
-    def constants(self) -> dict[str, Array]:
-        """Factors and offsets in integers."""
-        return {"factor": self._terms.factor, "offset": self._terms.offset}
-
-    @cached_property
-    def _terms(self) -> Terms:
-        step = self.quantize.scale[0]
-        return Terms.of(self.gamma / step, self.beta / step)
-
-    def node(self, name: str, images: Sequence[str], output: str, order: Order) -> Node:
-        """The normalization over channels."""
-        source = self.sources[0]
-        return QNormalize(
-            name=name,
-            output=output,
-            data=images[0],
-            factor="",
-            offset="",
-            centered=self.centered,
-            epsilon=self.epsilon / source.scale[0] ** 2,
-            shift=self._terms.shift,
-            zeros=source.zero_point,
-            requant=Requant((self._terms.scale,), self.quantize.zero_point[0]),
-        )

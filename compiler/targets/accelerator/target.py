@@ -11,7 +11,10 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
+from vdla.compiler.graph.passes.pieces import join_pieces
+from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
@@ -34,7 +37,6 @@ from vdla.compiler.targets.accelerator.operators.template import (
     template_of,
 )
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
-from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import attends, fuse_attention
@@ -47,14 +49,13 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
 from vdla.compiler.targets.accelerator.rewrites.fuse_tables import fuse_tables, looks_up
 from vdla.compiler.targets.accelerator.rewrites.heads import pad_heads
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
+from vdla.compiler.targets.accelerator.rewrites.layers import normalizes
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.parts import part_layers
-from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces, joins
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
-from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -108,7 +109,7 @@ class Accelerator(Target):
     def prepares(self) -> Sequence[Pass[Rewrite]]:
         """Attention's operators in one spelling, normalizations and softmax in pieces as one, where
         it has integers for them."""
-        if self.strict or not joins(self.config):
+        if self.strict or not normalizes(self.config):
             return ()
         return (
             Pass("spell_affine", spell_affine),

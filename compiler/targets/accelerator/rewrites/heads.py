@@ -15,8 +15,6 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.ops.minimum import QMinimum
-from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.graph.types import Array, Shape
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -145,12 +143,12 @@ class _Heads:
         tables[axis] = [start + n for start in starts for n in range(self.whole)]
         return replace(node, shape=shape, places=tuple(place for t in tables for place in t))
 
-    def by_element(self, node: ops.QAdd | QMinimum | QMultiply) -> Made:
+    def by_element(self, node: Requantized) -> Made:
         """An operator whose constant is zero where heads have more features."""
         if (axis := self.axes.get(node.output)) is None:
             return None
         editor = self.editor
-        for name, zero in zip((node.a, node.b), node.zeros, strict=True):
+        for name, zero in zip(node.own_inputs, node.zeros, strict=False):
             array = editor.constants.get(name)
             if array is not None and array.shape[axis] > 1:
                 wide = (self.spread(array.astype(np.int16) - zero, axis) + zero).astype(np.int8)

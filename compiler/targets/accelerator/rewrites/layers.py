@@ -16,11 +16,18 @@ from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.graph.types import Array, Shape
+from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
+from vdla.isa.config import Config
 
 # A maximum is a minimum of another choice.
 ByElement = ops.QAdd | ops.QClip | ops.QTable | QMinimum | QMultiply
 BY_ELEMENT = get_args(ByElement)
 PLACES = (0, 1, 3)  # the axes of an image that have a batch, channels and pixels
+
+
+def normalizes(config: Config) -> bool:
+    """Whether a config has integers for normalizations and softmax."""
+    return no_reciprocals(config) is None
 
 
 def convolution(node: ops.QDense, editor: Editor, data: str, output: str) -> ops.QConv2d:

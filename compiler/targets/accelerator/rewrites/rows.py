@@ -122,7 +122,7 @@ class _Rows:
         return vectors, sequence
 
     def by_element(self, node: ByElement) -> Made:
-        """What works by element on one row, or on rows that are taken one by one or were joined."""
+        """A node by element on one row, or on rows that are taken one by one or were joined."""
         if not self.stepwise.isdisjoint(node.inputs):
             self.stepwise.add(node.output)
         names, shape = operands(node), self.shape(node.output)

@@ -16,14 +16,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import behind, is_early, is_late
 from vdla.compiler.graph.clusters import Cluster, cluster_of
 from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.form import (
-    Form,
-    Order,
-    Places,
-    form_of,
-    nearest_order,
-    shared,
-)
+from vdla.compiler.graph.form import Form, Order, Places, form_of, nearest_order, shared
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.exchange import QExchange
@@ -238,7 +231,7 @@ class _Sequences:
         return self.editor.like(f"{node.output}.image", shape, node.output)
 
     def by_element(self, node: ByElement) -> Made:
-        """What works element by element, on images."""
+        """A node that works element by element, on images."""
         alike = all(self.shape(name) == self.shape(node.output) for name in operands(node))
         order = self.nearest(node) if alike else None
         return self.placed(node, order, lambda order: self.on_images(node, order))

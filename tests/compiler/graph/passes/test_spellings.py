@@ -8,8 +8,8 @@ from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 
 A, B = (2, 5, 3, 4), (2, 6, 3, 4)
 

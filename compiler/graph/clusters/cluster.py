@@ -65,13 +65,3 @@ class Cluster(ABC):
     def constants(self) -> dict[str, Array]:
         """Arrays that its node reads besides, by the names of its fields."""
         return {}
-
-
-def cluster_of(node: Quantize, around: Neighbours) -> Cluster | None:
-    """Cluster that a node quantizes; None where it quantizes none, or the result isn't int8 with
-    one scale.
-    """
-    if node.axis is not None or around.tensors[node.output].dtype != "int8":
-        return None
-    clusters = (kind.find(node, around) for kind in KINDS)
-    return next((cluster for cluster in clusters if cluster is not None), None)

@@ -13,26 +13,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.editor import Editor, Made
-from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.matcher import (
+from vdla.compiler.graph.clusters.matcher import (
     Deviation,
     Shares,
     deviation_of,
     shares_of,
 )
+from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.types import Array
-from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
-from vdla.isa.config import Config
 
 Whole = Deviation | Shares
 COMBINES = (ops.Add, ops.Binary)  # two tensors, element by element
-
-
-def joins(config: Config) -> bool:
-    """Whether a config has integers for normalizations and softmax."""
-    return no_reciprocals(config) is None
 
 
 def join_pieces(graph: Graph) -> Graph:

@@ -10,9 +10,9 @@ from vdla.compiler.build import rewritten_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.passes.affine import spell_affine
+from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.rewrites.affine import spell_affine
-from vdla.compiler.targets.accelerator.rewrites.spellings import respell
 from vdla.isa.config import load_config
 
 SHAPE, IMAGE = (1, 6, 16), (1, 16, 6, 5)

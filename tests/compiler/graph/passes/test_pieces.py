@@ -8,10 +8,10 @@ from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.matcher import deviation_of, shares_of
+from vdla.compiler.graph.clusters.matcher import deviation_of, shares_of
 from vdla.compiler.graph.neighbours import Neighbours
+from vdla.compiler.graph.passes.pieces import join_pieces
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.rewrites.pieces import join_pieces
 
 SHAPE, ROWS = (1, 6, 16), (1, 6, 1)
 VARIANCES = 1 / 60  # a step of a variance, which is about 1
