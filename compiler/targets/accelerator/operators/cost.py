@@ -28,7 +28,7 @@ Places = NDArray[np.int64]
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
 LATE_READ = 5  # cycles from a micro-op's first read to that of its accumulator
 TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
-FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
+FINALISTS = 64  # candidates that get the recurrence at a time, after the bound has ranked them
 MOST_STAGES = 16  # most buffer copies that are tried; beyond these, latency is fully hidden
 
 
@@ -130,8 +130,9 @@ def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int |
 def ranked(
     groups: Iterable[tuple[TileCost, Places]], config: Config, count: int | None = None
 ) -> list[int]:
-    """Candidates in order, the one with the least estimate first; those that do no work are left
-    out. With ``count``, so many that a quick stand-in for the estimate likes best."""
+    """Candidates in order, without those that do no work: FINALISTS that a quick stand-in for the
+    estimate likes best, the one with the least estimate first, then as many that it likes next.
+    With ``count``, so many of all."""
     known = list(groups)
     if not known:
         return []
@@ -145,7 +146,8 @@ def ranked(
     for each in np.unique(group[finalists]).tolist():
         own = group[finalists] == each
         cycles[own] = estimate(known[each][0].chosen(numbers[finalists[own]]), config)
-    return [int(place) for place in places[finalists[np.argsort(cycles, kind="stable")]]]
+    order = np.lexsort((cycles, np.arange(len(finalists)) // FINALISTS))
+    return [int(place) for place in places[finalists[order]]]
 
 
 def _rough(work: TileCost, config: Config) -> NDArray[np.float64]:
