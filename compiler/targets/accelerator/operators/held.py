@@ -8,13 +8,14 @@ the one is asked next whose answer rules out most.
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.targets.accelerator.operators.cost import no_tile, ranked
+from vdla.compiler.targets.accelerator.operators.cost import FINALISTS, no_tile, ranked
 from vdla.compiler.targets.accelerator.operators.loops import is_held
 from vdla.compiler.targets.accelerator.operators.template import N, T, Template, alike
 from vdla.isa.config import Config
@@ -58,9 +59,15 @@ class Held(Template[N, T]):
         Raises:
             TilingError: they hold none.
         """
+
+        def asked(tile: T) -> bool:
+            return is_held(self, tile, config)
+
         tiles = list(self.sizes(config, vthreads))
+        if len(tiles) > FINALISTS:  # of which only those that are held are to be ranked
+            tiles = _held_of_chain(tiles, asked)
         ordered = [tiles[place] for place in self.ranking(tiles, config)]
-        tile = first_held(ordered, lambda each: is_held(self, each, config))
+        tile = first_held(ordered, asked)
         if tile is None:
             raise no_tile(f"one tile of {self.wanted}", config)
         return tile
@@ -80,6 +87,17 @@ def first_held(tiles: Sequence[T], asked: Callable[[T], bool]) -> T | None:
         ruled_out = larger[np.ix_(left, left)].sum(axis=1), len(left) - np.arange(len(left))
         place = int(np.argmax(np.minimum(*ruled_out))) if len(left) else 0
     return result
+
+
+def _held_of_chain(tiles: list[T], asked: Callable[[T], bool]) -> list[T]:
+    """The tiles that the buffers hold where each is larger or smaller than each other one, found by
+    bisection; elsewhere all."""
+    larger = _larger(tiles)
+    if not (larger | larger.T).all():
+        return tiles
+    ascending = np.argsort(-larger.sum(axis=1), kind="stable").tolist()
+    count = bisect_left(ascending, True, key=lambda place: not asked(tiles[place]))
+    return [tiles[place] for place in sorted(ascending[:count])]
 
 
 def _larger(tiles: Sequence[T]) -> Flags:
