@@ -17,7 +17,7 @@ from vdla.compiler.schedule.schedule import checked_at_the_end
 from vdla.compiler.targets.accelerator.codegen.allocate import footprint
 from vdla.compiler.targets.accelerator.description.memory import depth
 from vdla.compiler.targets.accelerator.lower import to_loops
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, N, T, Template, Tile
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.isa.config import Config
 from vdla.isa.parameters import parameters
@@ -34,12 +34,12 @@ class Layer:
     geometry: AnyTemplate
 
     @classmethod
-    def of(cls, template: AnyTemplate) -> Self:
+    def of(cls, template: Template[N, T]) -> Self:
         """The layer of a template."""
         return cls(template, template.geometry)
 
 
-def loops_of(template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc:
+def loops_of(template: Template[N, T], tile: T, config: Config) -> PrimFunc:
     """The loops of an operator, for any config of such depths.
 
     Raises:
@@ -49,7 +49,7 @@ def loops_of(template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc:
     return _loops(template, tile, config_of_loops(template, config))
 
 
-def is_held(template: AnyTemplate, tile: Tile, config: Config) -> bool:
+def is_held(template: Template[N, T], tile: T, config: Config) -> bool:
     """Whether the buffers of a config hold what the loops of a tile allocate.
 
     Raises:
@@ -59,7 +59,7 @@ def is_held(template: AnyTemplate, tile: Tile, config: Config) -> bool:
     return all(count <= depth(scope, config) for scope, count in needed.items())
 
 
-def config_of_loops(template: AnyTemplate, config: Config) -> Config:
+def config_of_loops(template: Template[N, T], config: Config) -> Config:
     """The config that loops are made for: it has no pace, and buffers of DEPTH entries, or as many
     as there can be, where nothing asks for them."""
     if template.ASKS_DEPTHS:
@@ -75,7 +75,7 @@ def config_of_loops(template: AnyTemplate, config: Config) -> Config:
 
 
 @lru_cache(maxsize=1024)
-def _loops(template: AnyTemplate, tile: Tile, config: Config) -> PrimFunc:
+def _loops(template: Template[N, T], tile: T, config: Config) -> PrimFunc:
     with checked_at_the_end():
         schedule = template.schedule(tile, config)
     schedule.check()
