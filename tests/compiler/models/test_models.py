@@ -477,7 +477,7 @@ def test_quantize_of_an_old_opset(tmp_path, opset):
     quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
     graph = optimize(import_onnx(tmp_path / "q.onnx"))
     assert [n.op for n in graph.nodes if n.op.startswith("QC")] == ["QConv2d"]
-    assert len(set(graph.node("conv").scale)) == 8
+    assert len(set(graph.node("conv").requant.scale)) == 8
 
 
 @pytest.mark.parametrize("opset", [8, 13])

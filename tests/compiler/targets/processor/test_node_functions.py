@@ -16,7 +16,7 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.processor import node_functions as shared
+from vdla.compiler.targets.processor import node_functions
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
@@ -29,18 +29,18 @@ HIDDEN = 24
 @pytest.fixture
 def built(monkeypatch):
     """The names of the nodes whose functions were built."""
-    names, build = [], shared.node_function
+    names, build = [], node_functions.node_function
 
     def node_function(node, *args):
         names.append(node.name)
         return build(node, *args)
 
-    monkeypatch.setattr(shared, "node_function", node_function)
+    monkeypatch.setattr(node_functions, "node_function", node_function)
     return names
 
 
 def functions(graph):
-    return shared.node_functions(graph, place(graph, [ProcessorTarget(alone=True)]))
+    return node_functions.node_functions(graph, place(graph, [ProcessorTarget(alone=True)]))
 
 
 def check(graph):
@@ -195,7 +195,7 @@ def test_constants_of_equal_bytes_and_other_shapes_are_two():
     graph = net.graph(net.unary("tanh", "x"))
     (function,) = functions(graph).values()
     shared = [
-        shared._with_shared(replace(function, constants={f"k{n}": array}), found)
+        node_functions._with_shared(replace(function, constants={f"k{n}": array}), found)
         for n, array in enumerate([*arrays, arrays[0].copy()])
     ]
     assert [list(each.constants) for each in shared] == [["k0"], ["k1"], ["k2"], ["k0"]]

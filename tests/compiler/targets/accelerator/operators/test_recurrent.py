@@ -75,7 +75,7 @@ def test_cells(name, vectors, on):
         key: rng.integers(LOW, HIGH + 1, (vectors * count, hidden), np.int32)
         for key, count in counts.items()
     }
-    dtype = "int8" if node.QUANTIZES else "int32"
+    dtype = "int8" if node.requant else "int32"
     result = check(node, inputs, {}, TensorType((vectors, hidden), dtype), config)
     assert len(np.unique(result)) > hidden // 3
 
