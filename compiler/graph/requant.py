@@ -1,6 +1,6 @@
 """Operators whose wide results become int8: what all of them share.
 
-``Requant`` (``ir.py``) says how; here is what it does to arrays and to expressions.
+``Requant`` (``types.py``) says how; here is what it does to arrays and to expressions.
 """
 
 from __future__ import annotations

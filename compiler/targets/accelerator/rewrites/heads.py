@@ -97,7 +97,8 @@ class _Heads:
         together = [axes for axes in sets if (name, axis) in axes]
         if not together or not self.keeps_zero(node):
             return None
-        return [each for each in set().union(*together) if each[0] not in self.graph.constants]
+        others = sorted(set().union(*together))
+        return [each for each in others if each[0] not in self.graph.constants]
 
     def in_runs(self, node: ops.QTake, axis: int) -> bool:
         """Whether whole heads are taken along an axis."""
