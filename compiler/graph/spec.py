@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, IntegerNode, Node, Reader
 from vdla.compiler.graph.ops.attention import QAttention
+from vdla.compiler.graph.ops.epilogue import STEPS
 
 F = TypeVar("F", bound=Callable[..., Any])
 Kinds = frozenset[type[Reader]]
@@ -22,8 +23,7 @@ Kinds = frozenset[type[Reader]]
 _INTEGER = (kind for kind in BY_OP.values() if issubclass(kind, IntegerNode))
 INTEGER: Kinds = frozenset(_INTEGER) - {ops.QReshape, ops.Im2col}
 LAYOUT: Kinds = frozenset((ops.Pack, ops.Unpack))
-STEPS: Kinds = frozenset((ops.AddStep, ops.TableStep))
-MADE: Kinds = INTEGER | LAYOUT | STEPS | {ops.FlipSign, ops.Im2col, ops.Fused, QAttention}
+MADE: Kinds = INTEGER | LAYOUT | {*STEPS, ops.FlipSign, ops.Im2col, ops.Fused, QAttention}
 
 
 @dataclass(frozen=True)
