@@ -1,12 +1,13 @@
-"""Writes the pages of the site that follow from other files: decisions, config keys, schemas.
+"""Writes what follows from other files: pages of decisions, config keys, schemas; a grammar.
 
     python tools/pages.py [--check]
 
-With ``--check`` nothing is written, and the exit code is 1 where a page isn't current.
+With ``--check`` nothing is written, and the exit code is 1 where a file isn't current.
 
     docs/decisions/index.md      number, title, date and status of each decision
     docs/reference/configs.md    each key of a config: its meaning, its range, its default
     docs/reference/json.md       each property of what commands print with --json
+    compiler/graph/ir.py         the operators in the grammar of graphs
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import Any
 
+from grammar import graph_grammar
 from schema_tables import schemas_page
 
 from vdla.isa.config import CONFIG_DIR, Config
@@ -116,15 +118,16 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/decisions/index.md": decisions_page,
     "docs/reference/configs.md": configs_page,
     "docs/reference/json.md": schemas_page,
+    "compiler/graph/ir.py": graph_grammar,
 }
 
 
 def main() -> int:
-    """Writes the pages, or says which of them aren't current."""
+    """Writes the files, or says which of them aren't current."""
     stale = [name for name, page in PAGES.items() if _current(name) != page()]
     for name in stale:
         if "--check" in sys.argv:
-            print(f"{name}: expected a current page; run python tools/pages.py")
+            print(f"{name}: expected what follows from others; run python tools/pages.py")
         else:
             (ROOT / name).write_text(PAGES[name]())
             print(f"wrote {name}")
@@ -132,7 +135,7 @@ def main() -> int:
 
 
 def _current(name: str) -> str:
-    """The text of a page as it stands."""
+    """The text of a file as it stands."""
     path = ROOT / name
     return path.read_text() if path.exists() else ""
 

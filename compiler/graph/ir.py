@@ -12,14 +12,33 @@ Grammar::
     tensors    := tensor -> TensorType          every tensor: inputs, constants and results
     constants  := tensor -> array               the tensors known at compile time
 
-    Node       := Float | Integer | Recurrent | Boundary | External | Custom    (compiler/graph/ops)
-    Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
-                | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
-    Integer    := QConv2d | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat | QClip
-                | QBatchNorm | QReshape | QTranspose | QTake | QInterleave | QInterpolate | QTable
-                | QMaximum | QMultiply | QConcatView | QTakeView | QView | QExchange
-    Recurrent  := QGates | QLstmCell | QLstmState | QGruReset | QGruState | QNarrow
-    Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
+Operators, each in the first family that takes it, as their classes in ``ops`` say, and steps of
+an operator's epilogue; ``python tools/pages.py`` writes these rules::
+
+    Node       := Conversion   where integers begin or end: numbers, or how they lie in memory
+                | View         the same bytes at other addresses
+                | Integer      from int8 to int8
+                | Wide         among integers of 8 and of 32 bits
+                | Row          several in a row as one function
+                | Foreign      onnxruntime's, or brought by users
+                | Stored       from or to a type in which nothing is computed
+                | Float        floats alone
+                | General      floats, and integers too
+    Conversion := Dequantize | FlipSign | Im2col | Pack | Quantize | Unpack
+    View       := QConcatView | QTakeView | QView
+    Integer    := QAdd | QAvgPool | QBatchNorm | QClip | QConcat | QConv2d | QDense | QExchange
+                | QInterleave | QInterpolate | QMatMul | QMaxPool | QMaximum | QMinimum | QMultiply
+                | QNormalize | QReshape | QSoftmax | QTable | QTake | QTranspose | QTransposeImage
+    Wide       := MatMulInteger | QGates | QGruReset | QGruState | QLstmCell | QLstmState | QNarrow
+    Row        := Fused | QAttention
+    Foreign    := Custom | External | Open
+    Stored     := Decode | Encode
+    Float      := AvgPool | BatchNorm | Clip | Conv2d | Dense | Interpolate | MaxPool | Relu
+                | Softmax
+    General    := Add | ArgReduce | Binary | Cast | Concat | Cumulate | Einsum | Gather
+                | GatherElements | GatherND | Interleave | MatMul | Reduce | Reshape
+                | ScatterElements | ScatterND | Take | TopK | Transpose | Unary | Where
+    Step       := AddStep | TableStep
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense
 weights O, I. Pads are (top, left, bottom, right). Integer nodes work on int8 and follow their
