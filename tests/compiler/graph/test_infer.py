@@ -11,7 +11,7 @@ import pytest
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
-from vdla.compiler.graph.types import TENSOR_DTYPES, Requant, TensorType
+from vdla.compiler.graph.types import TENSOR_DTYPES, TensorType
 
 F32, I8 = "float32", "int8"
 
@@ -126,55 +126,6 @@ def test_a_constant_must_have_its_declared_type():
         GraphError, match=r"^constant c: expected float32\[2\], found float32\[3\]$"
     ):
         verify(g)
-
-
-def conv(**changes):
-    names = {"name": "c", "data": "x", "weight": "w", "bias": "b", "output": "y"}
-    return ops.QConv2d(**{**names, "zeros": (0,), "requant": Requant((0.5,) * 6, 0), **changes})
-
-
-def test_convolution_shape():
-    node = conv(strides=(2, 1), pads=(1, 0, 2, 1), dilations=(1, 2))
-    assert node.result_shape([(3, 4, 8, 9), (6, 4, 3, 3), (6,)]) == (3, 6, 5, 6)
-
-
-@pytest.mark.parametrize(
-    ("node", "shapes", "message"),
-    [
-        (conv(), [(1, 5, 8, 8), (6, 4, 3, 3), (6,)], "expected 4 input channels, found 5"),
-        (conv(), [(1, 4, 8, 8), (6, 4, 3, 3), (5,)], "expected a bias of shape [6], found [5]"),
-        (conv(requant=Requant((1.0,), 0)), [(1, 4, 8, 8), (6, 4, 3, 3), (6,)],
-         "expected 6 scales, found 1"),
-        (conv(), [(1, 4, 8, 8), (6, 4, 3), (6,)], "expected a weight of shape [O, I, KH, KW], "
-         "found [6, 4, 3]"),
-    ],
-)  # fmt: skip
-def test_convolution_errors(node, shapes, message):
-    with pytest.raises(GraphError) as caught:
-        node.result_shape(shapes)
-    assert str(caught.value) == f"node c (QConv2d): {message}"
-
-
-def test_residual_must_have_the_result_shape():
-    addition = ops.AddStep(addend="r", zeros=(0, 0), requant=Requant((1.0, 1.0), 0))
-    node = conv(epilogue=(addition,))
-    with pytest.raises(GraphError, match=r"expected an addend of shape \[1, 6, 6, 6\], found"):
-        node.result_shape([(1, 4, 8, 8), (6, 4, 3, 3), (6,), (1, 6, 5, 6)])
-
-
-def test_dense_takes_a_pooled_image():
-    node = ops.QDense(
-        name="d",
-        data="x",
-        weight="w",
-        bias="b",
-        output="y",
-        zeros=(0,),
-        requant=Requant((1.0,) * 3, 0),
-    )
-    assert node.result_shape([(2, 8, 1, 1), (3, 8), (3,)]) == (2, 3)
-    with pytest.raises(GraphError, match=r"expected data of shape \[N, 8\], found \[2, 8, 2, 1\]"):
-        node.result_shape([(2, 8, 2, 1), (3, 8), (3,)])
 
 
 def test_types_know_their_place_in_memory():

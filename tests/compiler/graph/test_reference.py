@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
@@ -13,10 +12,8 @@ from vdla.analysis.ort import cosine, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.graph.types import TensorType
 from vdla.compiler.graph.window import Window
 
 
@@ -119,16 +116,6 @@ def test_channel_multiplier():
     m = QdqModel(6)
     m.output(m.conv(m.input("x", (1, 5, 6, 6)), 15, 3, groups=5))
     assert check(m, 6)[0].different == 0
-
-
-@pytest.mark.parametrize("shape", [(1, 16, 2, 3), (2, 20, 4, 1), (3, 5), (1, 1, 1, 1)])
-def test_pack_and_unpack(shape):
-    x = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
-    packed = pack(x, 16)
-    assert packed.shape == TensorType(shape, "int8", block=16).physical
-    np.testing.assert_array_equal(unpack(packed, shape), x)
-    lanes = packed[:, -1, :, :, shape[1] % 16 or 16 :]
-    assert not lanes.any()
 
 
 def test_a_network_ends_where_its_layers_lead():

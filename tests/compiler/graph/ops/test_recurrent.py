@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
-from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, ONE, STEP, Arrays
+from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, STEP, Arrays
 from vdla.compiler.graph.ops.recurrent import (
     MOST_FACTOR,
     QGates,
@@ -22,25 +22,6 @@ from vdla.compiler.graph.ops.recurrent import (
 )
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import TensorType
-
-ALL = np.arange(LOW, HIGH + 1)
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def test_functions_are_near_the_real_ones():
-    assert np.abs(Arrays().sigmoid(ALL) / ONE - sigmoid(ALL / STEP)).max() < 1 / 4800
-    assert np.abs(Arrays().tanh(ALL) / ONE - np.tanh(ALL / STEP)).max() < 1 / 2400
-
-
-def test_functions_never_fall_and_stay_within_int16():
-    for values in (Arrays().sigmoid(ALL), Arrays().tanh(ALL)):
-        assert (np.diff(values) >= 0).all()
-        assert values.min() >= LOW
-        assert values.max() <= HIGH
-    assert Arrays().tanh(np.zeros(1, np.int64)) == 0
 
 
 class Checked(Arrays):

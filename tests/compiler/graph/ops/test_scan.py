@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nodes import NAMES, check, numbers
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.tir.ir import Alloc, For, If, Seq
 
 SHAPE = (3, 7, 2)
-NAMES = {"name": "n", "output": "y", "data": "x"}
+DATA = {**NAMES, "data": "x"}
 DTYPES = st.sampled_from(["float32", "float16", "int8", "uint64"])
 
 
@@ -30,7 +31,7 @@ def kernel(node, shape, dtype):
     return node_function(node, Graph(("x",), ("y",), (node,), types)).func, types["y"]
 
 
-def check(node, x):
+def exact(node, x):
     func, kind = kernel(node, x.shape, str(x.dtype))
     found = np.empty(kind.shape, kind.dtype)
     jit([func])[func.name](x, found)
@@ -58,8 +59,8 @@ def test_the_first_of_many_with_equals_among_them(data, dtype, axis, largest):
     flat = data.draw(st.lists(st.integers(0, 4), min_size=prod(SHAPE), max_size=prod(SHAPE)))
     x = np.array(flat).astype(dtype).reshape(SHAPE)
     for places in (False, True):
-        node = ops.TopK(**NAMES, axis=axis, count=count, largest=largest, places=places)
-        check(node, x)
+        node = ops.TopK(**DATA, axis=axis, count=count, largest=largest, places=places)
+        exact(node, x)
 
 
 @settings(max_examples=12, deadline=None)
@@ -70,18 +71,38 @@ def test_the_first_of_many_with_equals_among_them(data, dtype, axis, largest):
     exclusive=st.booleans(),
     function=st.sampled_from(["sum", "prod"]),
 )
-def test_running_totals(dtype, axis, reverse, exclusive, function):
+def test_running_totals_of_any_data(dtype, axis, reverse, exclusive, function):
     x = np.random.default_rng(axis).integers(0, 5, SHAPE).astype(dtype)
-    check(
-        ops.Cumulate(**NAMES, function=function, axis=axis, exclusive=exclusive, reverse=reverse), x
+    exact(
+        ops.Cumulate(**DATA, function=function, axis=axis, exclusive=exclusive, reverse=reverse), x
     )
 
 
 @pytest.mark.parametrize("shape", [(1000,), (4, 1000, 3)])
 def test_the_work_grows_with_the_data_alone(shape):
     axis, size = len(shape) // 2, prod(shape)
-    total, _ = kernel(ops.Cumulate(**NAMES, function="sum", axis=axis), shape, "float32")
+    total, _ = kernel(ops.Cumulate(**DATA, function="sum", axis=axis), shape, "float32")
     assert steps(total.body) <= 3 * size
     count = 5
-    top, _ = kernel(ops.TopK(**NAMES, axis=axis, count=count), shape, "float32")
+    top, _ = kernel(ops.TopK(**DATA, axis=axis, count=count), shape, "float32")
     assert steps(top.body) <= 4 * size * count
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("function", ["sum", "prod"])
+def test_running_totals(function, exclusive, reverse):
+    node = ops.Cumulate(
+        **NAMES, data="x", function=function, axis=1, exclusive=exclusive, reverse=reverse
+    )
+    check(node, numbers("float64", (2, 5)))
+
+
+@pytest.mark.parametrize("places", [False, True])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_best_in_order(largest, places):
+    node = ops.TopK(**NAMES, data="x", axis=1, count=4, largest=largest, places=places)
+    x = numbers("uint64", (2, 9, 2), 0, 5)  # some are equal
+    check(node, x, dtype="int64" if places else "uint64")
+    with pytest.raises(GraphError, match="expected 1 to 3 elements of axis 1, found 4"):
+        node.result_shape([(2, 3, 2)])

@@ -1,0 +1,22 @@
+"""Limits to a range."""
+
+from __future__ import annotations
+
+import numpy as np
+from nodes import IMAGE, check_types
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.types import Requant
+
+F, I8 = "float32", "int8"
+
+
+def test_limits():
+    image = {"x": (I8, *IMAGE), "y": (I8, *IMAGE)}
+    check_types(
+        ops.QClip(name="n", data="x", output="y", zeros=(4,), requant=Requant((0.77,), -9, -9)),
+        image,
+    )
+    real = {"x": (F, *IMAGE), "y": (F, *IMAGE)}
+    check_types(ops.Relu(name="n", data="x", output="y"), real)
+    check_types(ops.Clip(name="n", data="x", output="y", low=-1.0, high=np.inf), real)
