@@ -6,11 +6,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from quantized_models import model as quantized_model
+from quantized_models import same_results
 
 from vdla.analysis.ort import ort_run
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.graph import ops
 from vdla.isa.config import load_config
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
@@ -113,3 +116,17 @@ def test_types_that_disagree_are_refused():
         "m.onnx: node it (QuantizeLinear): expected an output_dtype of uint8, as its zero point "
         "has, found int8"
     )
+
+
+def test_per_channel_activation_quantization_stays_on_the_host():
+    constants = {"s": np.array([0.1, 0.2, 0.3], np.float32), "z": np.array([1, 2, 3], np.int8)}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["i"], axis=1),
+        helper.make_node("DequantizeLinear", ["i", "s", "z"], ["f"], axis=1),
+        helper.make_node("Relu", ["f"], ["y"]),
+    ]
+    graph = same_results(
+        quantized_model(nodes, {"x": (2, 3, 4, 4)}, {"y": (2, 3, 4, 4)}, constants)
+    )
+    assert isinstance(graph.nodes[0], ops.Quantize)
+    assert graph.nodes[0].axis == 1

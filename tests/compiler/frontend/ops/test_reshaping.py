@@ -1,0 +1,63 @@
+"""Operators that give elements other places and leave their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from float_models import F, agrees, check_refusal, one, real
+from onnx import helper
+from quantized_models import QUANT, quantized_input, same_results, single
+from quantized_models import model as quantized_model
+
+
+@pytest.mark.parametrize(("op", "extra", "constants", "attributes", "shape"), [
+    ("Flatten", [], {}, {}, (1, 168)),
+    ("Flatten", [], {}, {"axis": -1}, (24, 7)),
+    ("Reshape", ["r"], {"r": np.array([0, -1, 7])}, {}, (1, 24, 7)),
+    ("Transpose", [], {}, {"perm": [0, 2, 3, 1]}, (1, 6, 7, 4)),
+    ("Squeeze", ["a"], {"a": np.array([0])}, {}, (4, 6, 7)),
+    ("Unsqueeze", ["a"], {"a": np.array([1])}, {}, (1, 1, 4, 6, 7)),
+    ("Identity", [], {}, {}, (1, 4, 6, 7)),
+])  # fmt: skip
+def test_behind_a_quantized_input(op, extra, constants, attributes, shape):
+    constants = {k: np.asarray(v) for k, v in constants.items()}
+    same_results(single(op, shape, extra=extra, constants=constants, **attributes))
+
+
+@pytest.mark.parametrize("axes", [[0, 3], [-1, 0], [-1]])
+def test_axes_as_attributes(axes):
+    shape = tuple(n for i, n in enumerate((1, 4, 6, 1)) if i not in [a % 4 for a in axes])
+    graph = same_results(single("Squeeze", shape, (1, 4, 6, 1), opset=11, axes=axes))
+    assert graph.tensors["y"].shape == shape
+
+
+def test_axes_without_a_dimension():
+    """As ONNX's own definitions have them."""
+    agrees(one("Unsqueeze", "x", "a"), {"x": real(2, 3)}, {"a": np.array(1)})
+
+
+def test_concat():
+    nodes = [*quantized_input(), helper.make_node("Concat", ["xq", "xq", "c"], ["y"], axis=1)]
+    constants = {**QUANT, "c": np.ones((1, 2, 3, 3), np.float32)}
+    same_results(quantized_model(nodes, {"x": (1, 4, 3, 3)}, {"y": (1, 10, 3, 3)}, constants))
+
+
+def test_identity_and_dropout_disappear():
+    nodes = [
+        helper.make_node("Identity", ["x"], ["a"]),
+        helper.make_node("Dropout", ["a"], ["b"]),
+        helper.make_node("QuantizeLinear", ["b", "s", "z"], ["i"]),
+        helper.make_node("DequantizeLinear", ["i", "s", "z"], ["y"]),
+    ]
+    proto = quantized_model(nodes, {"x": (2, 3)}, {"y": (2, 3)}, QUANT)
+    assert [n.op for n in same_results(proto).nodes] == ["Quantize", "Dequantize"]
+
+
+@pytest.mark.parametrize(("op", "operands", "dtype", "attributes", "text"), [
+    ("Concat", "xx", F, {"axis": 3}, "expected an axis from -2 to 1, found 3"),
+    ("DepthToSpace", "v", F, {"blocksize": 2},
+     "expected channels in blocks of blocksize², found 3 and 2"),
+    ("Dropout", "xft", F, {}, "expected training_mode = 0: vdla runs inference, found 1"),
+])  # fmt: skip
+def test_refusals(op, operands, dtype, attributes, text):
+    check_refusal(op, operands, dtype, attributes, text)
