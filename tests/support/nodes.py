@@ -27,13 +27,15 @@ WINDOWS = st.fixed_dictionaries(
 )
 
 
-def check(node, *args, dtype=None, rtol=1e-6):
-    """Compiled, and through its text; the result."""
+def check(node, *args, dtype=None, rtol=1e-6, known=()):
+    """Compiled, and through its text; the result. Operands called as ``known`` are constants."""
     names = list(node.inputs)
     types = {n: TensorType(a.shape, str(a.dtype)) for n, a in zip(names, args, strict=True)}
     shape = node.result_shape([a.shape for a in args])
     types["y"] = TensorType(shape, dtype or str(args[0].dtype))
-    graph = verify(Graph(tuple(names), ("y",), (node,), types))
+    constants = {n: a for n, a in zip(names, args, strict=True) if n in known}
+    inputs = tuple(name for name in names if name not in known)
+    graph = verify(Graph(inputs, ("y",), (node,), types, constants))
     again = parse_graph(format_graph(graph), beside(graph))
     assert again.nodes == (node,)
     want = node.evaluate(list(args), types["y"])
@@ -95,3 +97,9 @@ def check_types(node, types, constants=None, exact=True):
         np.testing.assert_array_equal(got, want)
     else:
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def narrowed(wide, scale, requant):
+    """Wide integers at a scale of a requantization, whose products doubles have exactly."""
+    steps = np.rint(wide.astype(np.float64) * np.float32(scale)) + requant.zero
+    return np.clip(steps, requant.low, requant.high)

@@ -23,3 +23,11 @@ def test_resizing(attributes, scales):
 def test_short_transforms_of_signals(shape):
     constants = {"step": np.array(5), "w": real(16)}
     agrees(one("STFT", "x", "step", "w"), {"x": real(*shape)}, constants, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("last", "attributes"), [
+    (1, {}), (2, {}), (1, {"onesided": 1}), (2, {"inverse": 1}),
+])  # fmt: skip
+def test_transforms(last, attributes):
+    x = {"x": real(2, 8, last)}
+    agrees(one("DFT", "x", axis=1, **attributes), x, opset=17, rtol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import check_operator
+from float_models import F, check_operator
 from onnx import helper
 from quantized_models import QUANT, RNG, W, quantized_input, same_results, single
 from quantized_models import model as quantized_model
@@ -16,6 +16,8 @@ from vdla.compiler.graph.passes import optimize
 @pytest.mark.parametrize(("op", "operands", "constants", "attributes"), [
     ("LogSoftmax", "x", {}, {"axis": 1}),
     ("InstanceNormalization", "xgg", {}, {}),
+    ("LpNormalization", "x", {}, {"axis": 1, "p": 1}),
+    ("LayerNormalization", "xab", {"a": np.full(4, 2, F), "b": np.ones(4, F)}, {"epsilon": 0.01}),
 ])  # fmt: skip
 def test_operators(op, operands, constants, attributes):
     check_operator(op, operands, constants, attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from float_models import F, check_operator, check_refusal
 
@@ -15,6 +16,11 @@ from float_models import F, check_operator, check_refusal
     ("Expand", "xa", {"a": [2, 1, 6, 4]}, {}),
     ("Gather", "xa", {"a": [[0, -1], [2, 0]]}, {"axis": 2}),
     ("Trilu", "xa", {"a": 1}, {"upper": 0}),
+    ("GatherElements", "xa", {"a": [[[0, -1]], [[2, 0]]]}, {"axis": 1}),
+    ("GatherND", "xa", {"a": [[0, 1], [2, -1]]}, {}),
+    ("ScatterElements", "xab", {"a": [[[1, -1]]], "b": np.ones((1, 1, 2), F)}, {"axis": 1}),
+    ("ScatterND", "xab", {"a": [[0, 1], [2, -1]], "b": np.ones((2, 4), F)}, {}),
+    ("ReverseSequence", "xa", {"a": [1, 3, 2, 3, 1, 2]}, {"time_axis": 0, "batch_axis": 1}),
 ])  # fmt: skip
 def test_operators(op, operands, constants, attributes):
     check_operator(op, operands, constants, attributes)

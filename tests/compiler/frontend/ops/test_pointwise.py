@@ -127,3 +127,16 @@ def test_clip_bounds_as_attributes():
 ])  # fmt: skip
 def test_refusals(op, operands, dtype, attributes, text):
     check_refusal(op, operands, dtype, attributes, text)
+
+
+@pytest.mark.parametrize("op", ["Max", "Min", "Sum", "Mean"])
+def test_any_number_of_operands(op):
+    x = {"x": real(3, 4), "a": real(4), "b": real(2, 1, 4)}
+    agrees(one(op, *x), x)
+    agrees(one(op, "x"), {"x": x["x"]})
+    agrees(one(op, *x), {"x": x["x"]}, {"a": x["a"], "b": x["b"]})
+
+
+def test_a_choice_of_each_element():
+    x = {"c": np.array([[True], [False]]), "a": real(2, 3), "b": real(3)}
+    agrees(one("Where", *x), x)

@@ -13,6 +13,11 @@ from quantized_models import same_results, single
     ("ReduceMean", "xa", {"a": [-1, 0]}, {"keepdims": 0}),
     ("ReduceLogSumExp", "xa", {"a": [1]}, {}),
     ("ReduceL2", "xa", {"a": [1]}, {}),
+    ("ReduceL1", "xa", {"a": [0, 2]}, {"keepdims": 0}),
+    ("ReduceSumSquare", "xa", {"a": [-1]}, {}),
+    ("ReduceProd", "xa", {"a": [1]}, {}),
+    ("ReduceMin", "x", {}, {}),
+    ("ArgMax", "x", {}, {"axis": 2, "select_last_index": 1}),
     ("ArgMin", "x", {}, {"axis": 1, "keepdims": 0}),
     ("Hardmax", "x", {}, {"axis": 1}),
 ])  # fmt: skip

@@ -61,3 +61,10 @@ def test_identity_and_dropout_disappear():
 ])  # fmt: skip
 def test_refusals(op, operands, dtype, attributes, text):
     check_refusal(op, operands, dtype, attributes, text)
+
+
+@pytest.mark.parametrize(("op", "attributes"), [
+    ("SpaceToDepth", {}), ("DepthToSpace", {}), ("DepthToSpace", {"mode": "CRD"}),
+])  # fmt: skip
+def test_pixels_and_channels(op, attributes):
+    agrees(one(op, "x", blocksize=2, **attributes), {"x": real(2, 8, 4, 6)})

@@ -7,6 +7,7 @@ import pytest
 from nodes import IMAGE, NAMES, RNG, check, check_types, numbers
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import GraphError
 
 F = "float32"
 
@@ -34,3 +35,10 @@ def test_where_and_cast():
     for source in ("float32", "uint8", "int64", "bool", "float16"):
         for target in ("float64", "int16", "bool", "float16", "uint32"):
             check(ops.Cast(**NAMES, data="x"), numbers(source, low=0), dtype=target)
+
+
+def test_operands_that_do_not_broadcast():
+    node = ops.Where(**NAMES, condition="c", a="a", b="b")
+    expected = r"n \(Where\): expected operands of one shape, found \[4\] and \[2, 3\] and \[\]"
+    with pytest.raises(GraphError, match=expected):
+        node.result_shape([(4,), (2, 3), ()])

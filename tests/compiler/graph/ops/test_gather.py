@@ -20,3 +20,9 @@ def test_gathers():
     check(ops.GatherND(**NAMES, data="x", indices="i", batch=1), x, np.array([[0], [2], [-1]]))
     with pytest.raises(GraphError, match="expected indices into"):
         ops.GatherND(**NAMES, data="x", indices="i").result_shape([(3,), (2, 2)])
+
+
+def test_indices_beyond_the_other_axes():
+    node = ops.GatherElements(**NAMES, data="x", indices="i", axis=1)
+    with pytest.raises(GraphError, match=r"expected indices within \[3, 4\], found \[5, 2\]"):
+        node.result_shape([(3, 4), (5, 2)])

@@ -23,3 +23,17 @@ def test_products(dtype):
         check(node, *(numbers(dtype, shape) for shape in shapes), rtol=rtol)
     with pytest.raises(GraphError, match="expected matrices that fit each other"):
         ops.MatMul(**NAMES, a="a", b="b").result_shape([(2, 3), (2, 3)])
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "text"),
+    [
+        ("ij,jk->ik", [(2, 3)], r"parts as in ij,jk->ik, found \[\[2, 3\]\]"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "3 elements along j, found 4"),
+        ("ij->ik", [(2, 3)], "a right side of letters of the left one, found ij->ik"),
+    ],
+)
+def test_equations_that_do_not_fit(equation, shapes, text):
+    node = ops.Einsum(**NAMES, parts=("a", "b")[: len(shapes)], equation=equation)
+    with pytest.raises(GraphError, match=rf"n \(Einsum\): expected {text}"):
+        node.result_shape(shapes)

@@ -7,6 +7,7 @@ import pytest
 from nodes import NAMES, check, numbers
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import GraphError
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
@@ -17,3 +18,12 @@ def test_scatters(reduction):
     check(ops.ScatterElements(**names, axis=0), x, index, numbers("float32", (2, 3)))
     place = np.array([[1], [-1]])
     check(ops.ScatterND(**names), x, place, numbers("float32", (2, 3)))
+
+
+def test_updates_that_do_not_fit():
+    names = {**NAMES, "data": "x", "indices": "i", "updates": "u", "reduction": "none"}
+    expected = r"expected indices and updates of one shape within \[4, 3\], found "
+    with pytest.raises(GraphError, match=expected):
+        ops.ScatterElements(**names, axis=0).result_shape([(4, 3), (2, 3), (2, 2)])
+    with pytest.raises(GraphError, match=r"expected indices into \[4, 3\] and updates there"):
+        ops.ScatterND(**names).result_shape([(4, 3), (2, 1), (2, 4)])
