@@ -1,4 +1,4 @@
-"""What each ONNX operator becomes."""
+"""Models as files have them: names, shapes, inputs, constants and scalars."""
 
 from __future__ import annotations
 
