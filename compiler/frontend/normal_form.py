@@ -63,6 +63,9 @@ def _check(model: onnx.ModelProto, where: str) -> None:
     """Raises ModelError where onnx's checker refuses a model, apart from what it need not know:
     the types of results, and operators that ONNX has withdrawn or never had."""
     opset = next((entry.version for entry in model.opset_import if not entry.domain), 0)
+    for node in _nodes(model.graph.node):
+        if str(node.op_type) != node.op_type:  # protobuf gives bytes then
+            raise ModelError(where, "operators' names in UTF-8", repr(node.op_type))
     outputs, opsets = list(model.graph.output), len(model.opset_import)
     hidden = [
         node

@@ -96,6 +96,15 @@ def test_a_flipped_bit_is_an_error_or_another_model(tmp_path_factory, place, bit
         import_onnx(path)
 
 
+def test_an_operator_whose_name_is_no_text(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(one("Relu").SerializeToString().replace(b"Relu", b"Rel\xf5"))
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path, floats=True)
+    wanted = f"{path}: expected operators' names in UTF-8, found b'Rel\\xf5'"
+    assert str(caught.value) == wanted
+
+
 def test_float_model(tmp_path):
     """Refused where an accelerator is to run it; taken where it may be of floats."""
     path = tmp_path / "m.onnx"
