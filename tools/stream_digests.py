@@ -19,6 +19,8 @@ from graph_digests import CONFIGS, networks
 
 from vdla.compiler.build import link_graph
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.placement import ACCELERATOR
+from vdla.compiler.targets.accelerator.part import StreamPart
 from vdla.isa.config import load_config
 from vdla.support.errors import UserError
 
@@ -30,13 +32,15 @@ def summary(path: Path, config: str) -> str:
         linked = link_graph(import_onnx(path), load_config(config))
     except UserError as error:
         return f"none: {str(error).partition(chr(10))[0]}"
+    part = linked.parts[ACCELERATOR]
+    assert isinstance(part, StreamPart)
     content = hashlib.sha256()
-    for program in linked.programs.values():
+    for program in part.programs.values():
         content.update(program.stream())
-    for address, uops in linked.uops.items():
+    for address, uops in part.uops.items():
         content.update(address.to_bytes(8, "little") + uops.tobytes())
-    count = sum(len(program.instructions) for program in linked.programs.values())
-    return f"{len(linked.programs)} {count:7} {content.hexdigest()[:16]}"
+    count = sum(len(program.instructions) for program in part.programs.values())
+    return f"{len(part.programs)} {count:7} {content.hexdigest()[:16]}"
 
 
 def main() -> None:
