@@ -79,6 +79,6 @@ def only_padding(node: ops.Windowed, graph: Graph) -> str | None:
     return None
 
 
-def padded_fields(rows: int, cols: int) -> bool:
+def padded_fields(rows: Size, cols: Size) -> NDArray[np.bool_]:
     """Whether one LOAD can fill an image of a size with padding alone."""
-    return max(rows, cols) <= 2 * MAX_PAD
+    return np.asarray(np.maximum(rows, cols) <= 2 * MAX_PAD)

@@ -12,12 +12,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vdla.compiler.targets.accelerator.description.lowering import lowering_of
 from vdla.compiler.tir.ir import Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.visitor import replace_buffer, walk
 
 ROW = -3  # the dimension whose steps are rows: before pixels and lanes
+Count = TypeVar("Count", int, float | NDArray[np.int64])  # a number, or one or a column of them
+
+
+def row_pitch(cols: Count, fills: int) -> Count:
+    """Entries from one row of sums to the next: its pixels, behind what fills the window."""
+    return cols + fills
 
 
 def widen_rows(func: PrimFunc) -> PrimFunc:
@@ -30,7 +40,7 @@ def widen_rows(func: PrimFunc) -> PrimFunc:
     body = func.body
     for buffer, fills in room.items():
         rank, (cols, *lanes) = len(buffer.shape), buffer.shape[ROW + 1 :]
-        pitch = (cols + fills) * prod(lanes)
+        pitch = row_pitch(cols, fills) * prod(lanes)
         apart = replace(buffer, alignments=((rank + ROW, pitch, 0),))
         body = replace_buffer(body, buffer, apart)
     return PrimFunc(func.name, func.params, body)

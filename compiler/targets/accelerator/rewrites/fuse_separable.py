@@ -26,7 +26,7 @@ from vdla.compiler.targets.accelerator.operators.separable import (
     Separable,
     is_depthwise,
 )
-from vdla.compiler.targets.accelerator.operators.separable.cost import Model, cheapest_tile
+from vdla.compiler.targets.accelerator.operators.separable.space import cheapest_tile
 from vdla.compiler.targets.accelerator.operators.template import template_of
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
@@ -82,8 +82,7 @@ class Costs:
         """Cycles of some convolutions as one; None where the buffers hold no tile of them."""
         template = Separable.of_parts(parts, graph, self.config).geometry
         tiles = (cheapest_tile(template, self.config, n) for n in range(self.vthreads, 0, -1))
-        tile = next((tile for tile in tiles if tile is not None), None)
-        return None if tile is None else Model(template, self.config).cycles(tile)
+        return next((best.cycles for best in tiles if best is not None), None)
 
     def choice(self, parts: Parts, graph: Graph) -> Choice:
         """A way to join convolutions with what it takes."""

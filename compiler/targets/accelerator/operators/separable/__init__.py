@@ -14,7 +14,6 @@ from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import ANY_RESIDUAL, Residual
 from vdla.compiler.targets.accelerator.operators.cost import no_tile
-from vdla.compiler.targets.accelerator.operators.separable.cost import Model, cheapest_tile
 from vdla.compiler.targets.accelerator.operators.separable.expression import expression
 from vdla.compiler.targets.accelerator.operators.separable.schedule import schedule
 from vdla.compiler.targets.accelerator.operators.separable.sizes import (
@@ -23,6 +22,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     SeparableSizes,
     SeparableTile,
 )
+from vdla.compiler.targets.accelerator.operators.separable.space import Space, cheapest_tile
 from vdla.compiler.targets.accelerator.operators.template import (
     Array,
     Binding,
@@ -71,7 +71,6 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
     NOUN = "depthwise convolution"
     NODES = (ops.Fused,)
     TUNED = False
-    ASKS_DEPTHS = True
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "pad": 0,
         "expanded": ANY_LIMITS,
@@ -179,7 +178,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
         self, config: Config, vthreads: int, only: SeparableTile | None = None
     ) -> Iterator[SeparableTile]:
         """Portions of the result, and channel blocks of a step."""
-        return Model(self, config).tiles(vthreads, only)
+        return Space(self, config).tiles(vthreads, only)
 
     def best(self, config: Config, vthreads: int) -> SeparableTile:
         """The tile that the model of these parts likes best.
@@ -190,7 +189,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
         best = cheapest_tile(self.geometry, config, vthreads)
         if best is None:
             raise no_tile(f"one tile of {self.wanted}", config)
-        return best
+        return best.tile
 
     @property
     def wanted(self) -> str:

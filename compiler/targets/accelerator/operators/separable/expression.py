@@ -55,6 +55,11 @@ class Addition:
     added: Tensor
     out: Tensor
 
+    @property
+    def stages(self) -> list[Tensor]:
+        """The stages in ACC, the last one first."""
+        return [self.added, self.wide, self.requantized]
+
 
 @dataclass(frozen=True)
 class SeparableTensors:

@@ -13,26 +13,37 @@ What lies between two convolutions stays on chip.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from vdla.compiler import te
-from vdla.compiler.schedule import Schedule, create_schedule
+from vdla.compiler.schedule import Schedule, Stage, create_schedule
 from vdla.compiler.targets.accelerator.codegen.pipeline import PIPELINE
-from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, Intrinsics, intrinsics
+from vdla.compiler.targets.accelerator.description import (
+    ACC,
+    BUFFER_OF_SCOPE,
+    INP,
+    WGT,
+    Intrinsics,
+    intrinsics,
+)
 from vdla.compiler.targets.accelerator.operators.separable.expression import (
-    Addition,
     SeparableTensors,
     Sums,
+)
+from vdla.compiler.targets.accelerator.operators.separable.kept import (
+    Kept,
+    intrinsics_of,
+    kept,
 )
 from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     PORTIONS,
     SeparableSizes,
     SeparableTile,
-    portion_copies,
 )
-from vdla.compiler.targets.accelerator.options.window import gemm_window
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
@@ -46,13 +57,27 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """The loops over tiles of the result, over steps of channel blocks, and over portions of the
-    channel blocks that a projection adds to in a step."""
+class _Scheduled:
+    """A schedule that is being made: what it keeps on chip, the intrinsics that make some stages,
+    and by level the innermost loop."""
 
-    tiles: _Place
-    steps: _Place
-    portions: _Place | None = None
+    schedule: Schedule
+    e: SeparableTensors
+    kept: Mapping[Tensor, Kept]
+    made_by: Mapping[Tensor, TensorIntrin]
+    places: dict[str, _Place] = field(default_factory=dict)
+
+    def attach(self, tensor: Tensor) -> None:
+        """Computes or loads a tensor for as long as it is kept."""
+        level = self.kept[tensor].level
+        if level != "operator":
+            place = self.places[level]
+            self.on_chip(tensor).compute_at(self.schedule[place.stage], place.loop)
+
+    def on_chip(self, tensor: Tensor) -> Stage:
+        """The stage that has a tensor on chip: its own, or the one that loads it."""
+        buffer = BUFFER_OF_SCOPE[self.kept[tensor].scope]
+        return self.schedule[tensor if tensor.op else f"{tensor.name}_{buffer}"]
 
 
 def schedule(
@@ -61,19 +86,19 @@ def schedule(
     """Tiles the result, places what lies between, and tensorizes every stage."""
     ins = intrinsics(config)
     s = create_schedule(e.out, e.inputs, "separable")
-    for sums in e.sums:
-        s[sums.acc].set_scope(ACC)
-    for between in (e.staged, e.image, e.middle):
-        if between is not None:
-            s[between].set_scope(INP)
+    on_chip = {each.tensor: each for each in kept(e, tile)}
+    made = _Scheduled(s, e, on_chip, intrinsics_of(e, shape, config))
+    for tensor, each in on_chip.items():
+        if tensor.op is not None:
+            s[tensor].set_scope(each.scope)
     constants = _constants(s, e)
-    places = _tile_result(s, e, tile)
-    _attach(s, e, (shape, tile), places, ins)
+    _tile_result(made, tile)
+    _attach(made, shape)
     if tile.vthreads > 1:
-        _double_buffer(s, e, (shape, tile), config)
-    _tensorize(s, e, shape, ins)
-    for each in constants:
-        s[each].tensorize(s[each].axis[-1], ins.load_acc)
+        _double_buffer(made)
+    _tensorize(made, ins)
+    for name in constants:
+        s[name].tensorize(s[name].axis[-1], ins.load_acc)
     return s
 
 
@@ -92,116 +117,95 @@ def _constants(s: Schedule, e: SeparableTensors) -> list[Tensor]:
     return result
 
 
-def _tile_result(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> _Places:
-    """Splits the loops over the result and the reduction that a projection is."""
+def _tile_result(made: _Scheduled, tile: SeparableTile) -> None:
+    """Splits the loops over the result, and those over the sums of a projection."""
+    s, e = made.schedule, made.e
     n, o, y, x, l = s[e.out].axis
     yo, yi = s[e.out].split(y, factor=tile.rows)
     xo, xi = s[e.out].split(x, factor=tile.cols)
+    made.places["tile"] = _Place(e.out, xo)
     if e.project is None:
         co, ci = s[e.out].split(o, factor=tile.blocks)
         order = (n, yo, xo, co) if e.expand else (n, co, yo, xo)
         s[e.out].reorder(*order, ci, yi, xi, l)
-        if e.expand is None:
-            if tile.vthreads > 1:
-                s[e.out].bind(xo, te.thread_axis("vthread", threads=tile.vthreads))
-            return _Places(_Place(e.out, xo), _Place(e.out, xo))
-        steps = _Place(e.out, _pipelined(s, e.out, co, tile))
-        return _Places(_Place(e.out, xo), steps)
+        made.places["step"] = _Place(e.out, order[-1])
+        if e.expand is not None:
+            _pipeline(s[e.out], co, tile)
+        elif tile.vthreads > 1:
+            s[e.out].bind(xo, te.thread_axis("vthread", threads=tile.vthreads))
+        return
     portion = ceil_div(e.out.shape[1], PORTIONS)
     oo, oi = s[e.out].split(o, factor=portion)
     s[e.out].reorder(n, yo, xo, oo, oi, yi, xi, l)
     s[e.out].unroll(oo)
     if e.addition is not None:
-        for tensor in (e.addition.added, e.addition.wide, e.addition.requantized):
-            s[tensor].set_scope(ACC)
-            s[tensor].compute_at(s[e.out], xo)
-    acc = e.project.acc
-    s[acc].compute_at(s[e.out], xo)
+        for tensor in e.addition.stages:
+            made.attach(tensor)
+    _tile_sums(made, e.project.acc, tile, portion)
+
+
+def _tile_sums(made: _Scheduled, acc: Tensor, tile: SeparableTile, portion: int) -> None:
+    """Splits the loops over what a projection sums up, within a tile of the result."""
+    s = made.schedule
+    made.attach(acc)
     n, o, y, x, l = s[acc].axis
     c, i = s[acc].reduce_axis
     co, ci = s[acc].split(c, factor=tile.blocks)
     oo, oi = s[acc].split(o, factor=portion)
     s[acc].reorder(n, co, oo, oi, y, x, ci, l, i)
     s[acc].unroll(oo)
-    steps = _Place(acc, _pipelined(s, acc, co, tile))
-    return _Places(_Place(e.out, xo), steps, _Place(acc, oo))
+    _pipeline(s[acc], co, tile)
+    made.places.update(step=_Place(acc, co), portion=_Place(acc, oo))
 
 
-def _pipelined(s: Schedule, stage: Tensor, steps: Var, tile: SeparableTile) -> Var:
-    """The loop over steps, which run beside one another if there are several threads."""
+def _pipeline(stage: Stage, steps: Var, tile: SeparableTile) -> None:
+    """Makes steps run beside one another if there are several threads."""
     if tile.vthreads > 1:
-        s[stage].pragma(steps, PIPELINE)
-    return steps
+        stage.pragma(steps, PIPELINE)
 
 
-def _attach(
-    s: Schedule,
-    e: SeparableTensors,
-    sizes: tuple[SeparableSizes, SeparableTile],
-    places: _Places,
-    ins: Intrinsics,
-) -> None:
+def _attach(made: _Scheduled, shape: SeparableSizes) -> None:
     """Computes and loads at each step what it needs; the last is placed first."""
-    shape, tile = sizes
-
-    def at(tensor: Tensor, place: _Place = places.steps) -> None:
-        s[tensor].compute_at(s[place.stage], place.loop)
-
-    def load(weights: Tensor, place: _Place = places.steps) -> None:
-        if not tile.resident:
-            at(weights, place)
-
+    s, e = made.schedule, made.e
     if e.project is not None:
         assert e.middle is not None
-        assert places.portions is not None
-        load(_weights(s, e.project), places.portions)
-        at(e.middle)
-    at(e.filter.acc)
-    weights = _weights(s, e.filter)
-    _tensorize_filter(s, e.filter, shape, ins)  # before its weights: they are whole tiles
-    load(weights)
-    at(e.image)
+        _load_weights(made, e.project)
+        made.attach(e.middle)
+    made.attach(e.filter.acc)
+    _read_weights(s, e.filter)
+    _tensorize_filter(made, shape)  # before its weights: they are whole tiles
+    made.attach(e.filter.weight)
+    made.attach(e.image)
     if e.expand is not None:
         if e.staged is None:
             s.cache_read(e.data, INP, [e.expand.acc])
-        at(e.expand.acc)
-        load(_weights(s, e.expand))
-        s[_data(e)].compute_at(s[places.tiles.stage], places.tiles.loop)
+        made.attach(e.expand.acc)
+        _load_weights(made, e.expand)
+        made.attach(e.staged or e.data)
 
 
-def _data(e: SeparableTensors) -> str:
-    """The stage that has the first convolution's data in INP."""
-    return e.staged.name if e.staged is not None else f"{e.data.name}_inp"
+def _load_weights(made: _Scheduled, sums: Sums) -> None:
+    """Loads the weights of a convolution."""
+    _read_weights(made.schedule, sums)
+    made.attach(sums.weight)
 
 
-def _double_buffer(
-    s: Schedule, e: SeparableTensors, sizes: tuple[SeparableSizes, SeparableTile], config: Config
-) -> None:
-    """Gives what a step leaves to another, and what it loads, a copy for each of them."""
-    shape, tile = sizes
-    copies = tile.vthreads
-    for between in (e.image, e.middle):
-        if between is not None:
-            s[between].double_buffer(copies)
-    if e.expand is not None:
-        s[_data(e)].double_buffer(tile.stages)
-    for sums in e.sums if not tile.resident else ():
-        several = portion_copies(shape, tile, config) if sums is e.project else copies
-        s[f"{sums.weight.name}_wgt"].double_buffer(several)
-    if e.expand is None and e.project is None:
-        return  # the threads that the tiles are dealt to have sums of their own
-    for sums in e.sums:
-        if sums is not e.project:
-            s[sums.acc].double_buffer(copies)
+def _read_weights(s: Schedule, sums: Sums) -> None:
+    s.cache_read(sums.weight, WGT, [sums.acc])
 
 
-def _weights(s: Schedule, sums: Sums) -> Tensor:
-    """The weights of a convolution as they lie on chip."""
-    return s.cache_read(sums.weight, WGT, [sums.acc])
+def _double_buffer(made: _Scheduled) -> None:
+    """Gives what a step leaves to another, and what it loads, its copies."""
+    e = made.e
+    dealt = e.expand is None and e.project is None  # tiles, to threads that have sums of their own
+    for tensor, each in made.kept.items():
+        if each.copies != 1 and not (dealt and each.scope == ACC):
+            made.on_chip(tensor).double_buffer(int(each.copies))
 
 
-def _tensorize(s: Schedule, e: SeparableTensors, shape: SeparableSizes, ins: Intrinsics) -> None:
+def _tensorize(made: _Scheduled, ins: Intrinsics) -> None:
     """Makes instructions of every stage but the constants."""
+    s, e = made.schedule, made.e
     if e.expand is not None:
         stage = s[e.expand.acc]
         *around, lanes = stage.axis
@@ -212,7 +216,7 @@ def _tensorize(s: Schedule, e: SeparableTensors, shape: SeparableSizes, ins: Int
         stage.tensorize(stage.axis[-1], ins.gemm)
     last = s[e.image].axis[-1]
     if e.expand is not None:
-        data = s[_data(e)]
+        data = made.on_chip(e.staged or e.data)
         data.tensorize(data.axis[-1], ins.load_inp if e.staged is None else ins.load_inp_pad)
         s[e.image].tensorize(last, ins.keep8_pad)
     else:
@@ -220,32 +224,23 @@ def _tensorize(s: Schedule, e: SeparableTensors, shape: SeparableSizes, ins: Int
     if e.middle is not None:
         s[e.middle].tensorize(s[e.middle].axis[-1], ins.keep8)
     if e.addition is not None:
-        _tensorize_addition(s, e.addition, ins)
+        for tensor in e.addition.stages:
+            s[tensor].tensorize(s[tensor].axis[-1], made.made_by[tensor])
     s[e.out].tensorize(s[e.out].leaf_iter_vars[-1], ins.store8)
     for sums in e.sums:
-        weights = s[f"{sums.weight.name}_wgt"]
+        weights = made.on_chip(sums.weight)
         weights.tensorize(weights.leaf_iter_vars[-2], ins.load_wgt)
 
 
-def _tensorize_filter(s: Schedule, sums: Sums, shape: SeparableSizes, ins: Intrinsics) -> None:
+def _tensorize_filter(made: _Scheduled, shape: SeparableSizes) -> None:
     """A window slides along rows; without one, each pixel's taps follow one another."""
-    stage = s[sums.acc]
+    acc = made.e.filter.acc
+    stage = made.schedule[acc]
     n, c, y, x, l = stage.axis
     if shape.taps == 1:
         ky, kx, i = stage.reduce_axis
         stage.reorder(n, c, y, x, ky, kx, l, i)
-        stage.tensorize(l, ins.gemm)
-        return
-    ky, p, q, t, b = stage.reduce_axis
-    stage.reorder(n, ky, p, q, c, y, x, l, t, b)
-    stage.tensorize(l, gemm_window(shape.window_rows, shape.taps, ins.config))
-
-
-def _tensorize_addition(s: Schedule, addition: Addition, ins: Intrinsics) -> None:
-    steps = {
-        addition.added: ins.alu_wadd,
-        addition.wide: ins.load_acc8,
-        addition.requantized: ins.alu_rq,
-    }
-    for tensor, intrin in steps.items():
-        s[tensor].tensorize(s[tensor].axis[-1], intrin)
+    else:
+        ky, p, q, t, b = stage.reduce_axis
+        stage.reorder(n, ky, p, q, c, y, x, l, t, b)
+    stage.tensorize(l, made.made_by[acc])

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import Residual
 from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
-from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
-MOST_COPIES = 16  # of a portion's weights: beyond these, what a LOAD waits for is hidden
 PORTIONS = 8  # of a result's channel blocks: one is stored while the next is computed
 
 
@@ -34,7 +32,8 @@ class SeparableTile(Tile):
     it. The depthwise channels go by in steps of ``blocks`` channel blocks; with ``vthreads`` > 1
     steps run beside one another, in as many copies of what they leave to one another. ``stages`` is
     how many copies the data of a tile has, where a convolution expands it. ``resident``: all
-    weights stay on chip; otherwise each step loads its own.
+    weights stay on chip; otherwise each step loads its own, of those that project it a
+    portion at a time, in ``copies`` copies.
     """
 
     rows: int
@@ -43,6 +42,7 @@ class SeparableTile(Tile):
     vthreads: int = 1
     stages: int = 1
     resident: bool = False
+    copies: int = 1
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,3 @@ class SeparableSizes(Windowed):
         """Micro-ops of the window for one vector of the result."""
         down, phases = self.steps
         return down * phases * self.portions
-
-
-def portion_copies(shape: SeparableSizes, tile: SeparableTile, config: Config) -> int:
-    """Copies of the buffer for a portion of a projection's weights: as many as WGT has room for.
-
-    Fewer than two: there is none for the tile.
-    """
-    others = tile.vthreads * tile.blocks * (shape.inputs + shape.micro_ops)
-    portion = tile.blocks * ceil_div(shape.outputs, PORTIONS)
-    return min((config.depth("wgt") - others) // portion, MOST_COPIES)

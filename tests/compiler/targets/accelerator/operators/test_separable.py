@@ -17,9 +17,13 @@ from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.fused import fuse
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import Quant, Requant, TensorType
+from vdla.compiler.targets.accelerator.codegen.allocate import footprint
 from vdla.compiler.targets.accelerator.lower import UOPS
-from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.cost import TilingError, parts
+from vdla.compiler.targets.accelerator.operators.loops import loops_of
 from vdla.compiler.targets.accelerator.operators.separable import Separable, is_depthwise
+from vdla.compiler.targets.accelerator.operators.separable.kept import Layout
+from vdla.compiler.targets.accelerator.operators.separable.sizes import SeparableTile
 from vdla.compiler.targets.accelerator.operators.template import operator_of
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
@@ -27,6 +31,7 @@ from vdla.isa.identity import Identity
 from vdla.isa.instructions import Gemm
 from vdla.runtime.dram import whole_pages
 from vdla.sim.machine import simulate
+from vdla.support.numbers import divisors
 
 SIZES = ["block_in=8", "block_out=8", "inp_bytes=8192", "wgt_bytes=8192", "acc_bytes=16384"]
 FORWARDING = load_config("tiny", [*SIZES, "forwarding=1"])
@@ -159,6 +164,32 @@ def equals_its_graph(config, data):
     chain = data.draw(chains().filter(lambda c: config.forwarding or len(c.nodes) == 1))
     result, wanted = run(chain, config, vthreads=data.draw(st.integers(1, 2)))
     assert np.array_equal(result, wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_entries_of_a_tile_are_those_of_its_loops(data):
+    """Whether the buffers hold them or not, in a column as alone."""
+    config = data.draw(st.sampled_from([*CONFIGS.values()]))
+    chain = data.draw(chains().filter(lambda c: config.forwarding or len(c.nodes) == 1))
+    template = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, config)
+    vthreads = data.draw(st.integers(1, 3))
+    tile = SeparableTile(
+        data.draw(st.sampled_from(parts(template.out_height))),
+        data.draw(st.sampled_from(parts(template.out_width))),
+        data.draw(st.sampled_from(divisors(template.blocks))),
+        vthreads,
+        data.draw(st.integers(1, min(vthreads, 2))) if template.inputs else 1,
+        data.draw(st.booleans()),
+        data.draw(st.integers(2, 9)) if vthreads > 1 else 1,
+    )
+    needed = footprint(loops_of(template, tile, config), config)
+    layout = Layout(template, config)
+    own = layout.entries(tile)
+    assert own == {scope: needed[scope] for scope in own}
+    column = replace(tile, rows=np.array([1, tile.rows]), cols=np.array([1, tile.cols]))
+    counted = {scope: np.broadcast_to(n, 2)[1] for scope, n in layout.entries(column).items()}
+    assert counted == own
 
 
 TILES = [6, pytest.param(12, marks=pytest.mark.long)]  # how many of a space are tried
