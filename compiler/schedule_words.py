@@ -32,6 +32,7 @@ _WORDS: Mapping[str, Callable[[str], str]] = {
     "inputs": _some("input block"),
     "weights": _beyond("1", lambda value: f"weights of {value} blocks at a time"),
     "taps": _beyond("0", lambda value: f"{_some('row')(value)} of the window at a time"),
+    "copies": _beyond("1", lambda value: f"{value} portions of a projection's weights"),
     "key_copies": lambda value: f"keys of {_some('head')(value)}",
     "value_copies": lambda value: f"values of {_some('head')(value)}",
     "vthreads": _some("thread"),

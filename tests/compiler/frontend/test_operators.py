@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from float_models import F, agrees, check_refusal, model, one, real, typed
 from onnx import TensorProto, helper, numpy_helper
+from onnx_operators import F, agrees, check_refusal, model, one, real, typed
 
 from vdla.compiler.frontend import ModelError, import_model, import_onnx
 from vdla.compiler.graph.passes import optimize

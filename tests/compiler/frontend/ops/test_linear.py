@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import F, agrees, one, real
+from onnx_operators import F, agrees, one, real
 
 
 @pytest.mark.parametrize(("attributes", "scales"), [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import F, check_operator, check_refusal
+from onnx_operators import F, check_operator, check_refusal
 from quantized_models import RNG, W, same_results, single
 
 

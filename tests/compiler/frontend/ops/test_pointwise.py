@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import F, agrees, check_operator, check_refusal, one, real
 from onnx import helper
+from onnx_operators import F, agrees, check_operator, check_refusal, one, real
 from quantized_models import QUANT, RNG, quantized_input, same_results, single
 from quantized_models import model as quantized_model
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from float_models import agrees, real
 from onnx import helper
+from onnx_operators import agrees, real
 
 
 @pytest.mark.parametrize("way", ["forward", "reverse", "bidirectional"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import check_operator
+from onnx_operators import check_operator
 from quantized_models import same_results, single
 
 

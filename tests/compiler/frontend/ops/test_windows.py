@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from float_models import agrees, one, real
+from onnx_operators import agrees, one, real
 from quantized_models import RNG, W, same_results, single
 
 
