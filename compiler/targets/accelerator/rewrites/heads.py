@@ -57,7 +57,7 @@ class _Heads:
 
     def __post_init__(self) -> None:
         self.makers, self.uses = self.graph.producers(), self.graph.uses()
-        self.editor = Editor(self.graph)
+        self.editor, self.constants = Editor(self.graph), self.graph.constants.keys()
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""
@@ -97,8 +97,8 @@ class _Heads:
         together = [axes for axes in sets if (name, axis) in axes]
         if not together or not self.keeps_zero(node):
             return None
-        others = sorted(set().union(*together))
-        return [each for each in others if each[0] not in self.graph.constants]
+        own = node.parameters | (self.constants if isinstance(node, Requantized) else set())
+        return [each for each in sorted(set().union(*together)) if each[0] not in own]
 
     def in_runs(self, node: ops.QTake, axis: int) -> bool:
         """Whether whole heads are taken along an axis."""

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -40,3 +44,17 @@ def test_their_blocks_are_filled(attention):
     values, wanted = evaluate(padded, inputs), evaluate(graph, inputs)
     (name,) = graph.outputs
     np.testing.assert_array_equal(values[name], wanted[name])
+
+
+def test_constant_factors_stay():
+    """The columns of a product's weights are no heads: nothing makes them that could be padded."""
+    nodes = (
+        ops.Dequantize(name="x", output="x", data="q", scale=(0.1,), zero_point=(3,)),
+        ops.Dequantize(name="w", output="w", data="c", scale=(0.1,), zero_point=(0,)),
+        ops.MatMul(name="y", output="y", a="x", b="w"),
+    )
+    shapes = {"q": (2, 16), "x": (2, 16), "c": (16, 10), "w": (16, 10), "y": (2, 10)}
+    types = {n: TensorType(s, "int8" if n in "qc" else "float32") for n, s in shapes.items()}
+    weights = np.ones((16, 10), np.int8)
+    graph = verify(Graph(("q",), ("y",), nodes, types, {"c": weights}))
+    assert pad_heads(graph, CAPABILITY) is graph
