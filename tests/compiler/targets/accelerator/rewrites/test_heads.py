@@ -11,7 +11,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.graph.types import TensorType
+from vdla.compiler.graph.types import Requant, TensorType
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -52,9 +52,16 @@ def test_constant_factors_stay():
         ops.Dequantize(name="x", output="x", data="q", scale=(0.1,), zero_point=(3,)),
         ops.Dequantize(name="w", output="w", data="c", scale=(0.1,), zero_point=(0,)),
         ops.MatMul(name="y", output="y", a="x", b="w"),
-    )
-    shapes = {"q": (2, 16), "x": (2, 16), "c": (16, 10), "w": (16, 10), "y": (2, 10)}
-    types = {n: TensorType(s, "int8" if n in "qc" else "float32") for n, s in shapes.items()}
-    weights = np.ones((16, 10), np.int8)
-    graph = verify(Graph(("q",), ("y",), nodes, types, {"c": weights}))
+        ops.Quantize(name="z", output="z", data="y", scale=(0.1,), zero_point=(0,)),
+        ops.QDense(name="d", output="d", data="z", weight="v", bias="b", zeros=(0,),
+                   requant=Requant((0.1,) * 4, 0)),
+    )  # fmt: skip
+    reals = {"x": (2, 16), "w": (16, 10), "y": (2, 10)}
+    integers = {"q": (2, 16), "c": (16, 10), "z": (2, 10), "v": (4, 10), "d": (2, 4)}
+    types = {name: TensorType(shape, "float32") for name, shape in reals.items()}
+    types |= {name: TensorType(shape, "int8") for name, shape in integers.items()}
+    types["b"] = TensorType((4,), "int32")
+    constants = {name: np.ones(integers[name], np.int8) for name in "cv"}
+    constants["b"] = np.zeros(4, np.int32)
+    graph = verify(Graph(("q",), ("d",), nodes, types, constants))
     assert pad_heads(graph, CAPABILITY) is graph
