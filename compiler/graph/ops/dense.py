@@ -38,12 +38,6 @@ class AnyDense(Products, operator=False):
         self.check_channels(shapes, weight[0])
         return (data[0], weight[0])
 
-    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
-        """Vectors, inputs with weights, outputs with weights and biases; of images only these."""
-        outputs = frozenset({(RESULT, 1), (1, 0), *((2, 0) for _ in shapes[2:])})
-        vectors = frozenset({(RESULT, 0), (0, 0)}), frozenset({(0, 1), (1, 1)})
-        return (outputs, *vectors) if len(shapes[0]) == len(result) else (outputs,)
-
     def operands(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
         """The data as vectors, and the weights."""
         weight = recipe.read(self.weight)
@@ -80,6 +74,12 @@ class QDense(QProducts, AnyDense):
 
     ``acc = bias[o] + Σ (data - zeros[0]) * weight`` in int32, requantized.
     """
+
+    def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
+        """Vectors, inputs with weights, outputs with weights and biases; of images only these."""
+        outputs = frozenset({(RESULT, 1), (1, 0), *((2, 0) for _ in shapes[2:])})
+        vectors = frozenset({(RESULT, 0), (0, 0)}), frozenset({(0, 1), (1, 1)})
+        return (outputs, *vectors) if len(shapes[0]) == len(result) else (outputs,)
 
     def accumulated(self, args: Sequence[Array]) -> Array:
         data = centered(args[0].reshape(len(args[0]), -1), self.zeros[0])

@@ -57,5 +57,7 @@ def test_an_operator_needs_other_axes_as_they_are():
     scaled = ops.Dequantize(**NAMES, data="x", scale=(0.1, 0.2), zero_point=(3, 4), axis=0)
     assert scaled.aligned_axes([(2, 3)], (2, 3)) == ()
     assert ops.QReshape(**NAMES, data="x").aligned_axes([(2, 3)], (6,)) == ()
+    floats = ops.Dense(**NAMES, data="x", weight="w")
+    assert floats.aligned_axes([(2, 5), (3, 5)], (2, 3)) == ()
     stacks = ops.MatMul(**NAMES, a="a", b="b")
     assert stacks.aligned_axes([(3, 4), (2, 4, 5)], (2, 3, 5)) == ()
