@@ -38,6 +38,14 @@ def requantize(acc: Array, words: Array | int, zero_point: int, lo: int, hi: int
     return np.clip(rq(acc, words).astype(np.int64) + zero_point, lo, hi).astype(np.int8)
 
 
+def in_steps(
+    operands: Iterable[Array], zeros: Iterable[int], scales: Iterable[float]
+) -> list[Array]:
+    """Integers in steps of a result, in float64: each less its zero point, times its scale."""
+    terms = zip(operands, zeros, scales, strict=True)
+    return [(x.astype(np.float64) - zero) * scale for x, zero, scale in terms]
+
+
 # Scales ------------------------------------------------------------------------------------------
 
 

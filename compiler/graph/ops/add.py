@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.express import clipped, shifted
 from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import add_terms, requantize
+from vdla.compiler.graph.numbers import add_terms, in_steps, requantize
 from vdla.compiler.graph.ops.elementwise import (
     QUANTIZED,
     Binary,
@@ -92,14 +92,8 @@ class QAdd(Requantized):
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = recipe.read(self.a), recipe.read(self.b)
-        term_a, term_b, k = add_terms(*self.requant.scale)
-
-        def value(*i: Expr) -> Expr:
-            left = (a[i].astype("int32") - self.zeros[0]) * term_a
-            right = (b[i].astype("int32") - self.zeros[1]) * term_b
-            return clipped(shifted(left + right, k), *self.requant.limits)
-
-        return te.compute(recipe.out_shape, value, "added")
+        total = fixed_point_sum_of_elements(self.zeros, self.requant)
+        return te.compute(recipe.out_shape, lambda *i: total(a[i], b[i]), "added")
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
         """Channels per block of the result: those of both operands, which lie alike."""
@@ -107,8 +101,7 @@ class QAdd(Requantized):
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The sum at the result's scale."""
-        terms = zip(args, self.zeros, self.requant.scale, strict=True)
-        a, b = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
+        a, b = in_steps(args, self.zeros, self.requant.scale)
         return a + b, np.abs(a) + np.abs(b), 5
 
 
@@ -128,3 +121,17 @@ def fixed_point_sum(terms: Sequence[Array], zeros: Sequence[int], requant: Requa
     products = zip(terms, zeros, factors, strict=True)
     a, b = ((x.astype(np.int64) - zero) * factor for x, zero, factor in products)
     return requantize(a + b, pack_scale(2.0**-k), *requant.limits)
+
+
+def fixed_point_sum_of_elements(
+    zeros: Sequence[int], requant: Requant
+) -> Callable[[Expr, Expr], Expr]:
+    """A :class:`QAdd` of two elements with their zero points."""
+    term_a, term_b, k = add_terms(*requant.scale)
+
+    def total(a: Expr, b: Expr) -> Expr:
+        left = (a.astype("int32") - zeros[0]) * term_a
+        right = (b.astype("int32") - zeros[1]) * term_b
+        return clipped(shifted(left + right, k), *requant.limits)
+
+    return total

@@ -230,7 +230,8 @@ class QConv2d(QProducts, AnyConv2d):
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
         """Values that the last step rounds, or the sums."""
-        result, value = super().before_rounding(args), self.narrow(self.accumulated(args))
+        result = super().before_rounding(args)
+        value = self.narrow(self.accumulated(args)) if self.epilogue else result[0]
         for step, some in self._steps(args):
             result = step.before_rounding(value, in_the_middle(*result), some)
             value = step.evaluate(value, some)

@@ -16,10 +16,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from vdla.compiler.graph.express import clipped, shifted
 from vdla.compiler.graph.ir import Node, Reader, Recipe
-from vdla.compiler.graph.numbers import add_terms
-from vdla.compiler.graph.ops.add import QAdd, fixed_point_sum
+from vdla.compiler.graph.numbers import in_steps
+from vdla.compiler.graph.ops.add import QAdd, fixed_point_sum, fixed_point_sum_of_elements
 from vdla.compiler.graph.ops.table import LEAST, QTable, check_table
 from vdla.compiler.graph.types import RECORDS, Array, Requant, Shape
 from vdla.compiler.tir.ir import Expr
@@ -98,22 +97,15 @@ class AddStep(Step):
 
     def before_rounding(self, value: Array, unclear: Array, args: Sequence[Array]) -> Rounded:
         """The sum of both terms; of any size where the value itself is undecided."""
-        terms = zip((value, args[0]), self.zeros, self.requant.scale, strict=True)
-        own, other = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
+        own, other = in_steps((value, args[0]), self.zeros, self.requant.scale)
         return own + other, np.where(unclear, np.inf, np.abs(own) + np.abs(other)), 5
 
     def express(self, recipe: Recipe, value: Element) -> Element:
         """The sum in fixed point."""
         addend = recipe.read(self.addend)
-        term, other, k = add_terms(*self.requant.scale)
-
-        def total(*i: Expr) -> Expr:
-            left = (value(*i).astype("int32") - self.zeros[0]) * term
-            place = i if addend.shape == recipe.out_shape else (0, i[1], 0, 0)
-            right = (addend[place].astype("int32") - self.zeros[1]) * other
-            return clipped(shifted(left + right, k), *self.requant.limits)
-
-        return total
+        total = fixed_point_sum_of_elements(self.zeros, self.requant)
+        whole = addend.shape == recipe.out_shape
+        return lambda *i: total(value(*i), addend[i if whole else (0, i[1], 0, 0)])
 
 
 @dataclass(frozen=True, kw_only=True)

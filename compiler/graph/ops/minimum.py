@@ -12,7 +12,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.ir import Recipe
 from vdla.compiler.graph.island import Island
-from vdla.compiler.graph.numbers import requantize
+from vdla.compiler.graph.numbers import in_steps, requantize
 from vdla.compiler.graph.ops.clip import at_scale
 from vdla.compiler.graph.ops.elementwise import QUANTIZED, Binary, equal_shape
 from vdla.compiler.graph.requant import Requantized
@@ -71,8 +71,7 @@ class QMinimum(Requantized):
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The chosen one at the result's scale."""
-        terms = zip(args, self.zeros, self.requant.scale, strict=True)
-        a, b = ((x.astype(np.float64) - zero) * scale for x, zero, scale in terms)
+        a, b = in_steps(args, self.zeros, self.requant.scale)
         chosen = self.of_arrays(a, b)
         return chosen, np.abs(chosen), 3
 
