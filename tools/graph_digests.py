@@ -14,7 +14,7 @@ import argparse
 import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,9 +90,9 @@ def digest(path: Path, config: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def main() -> None:
-    """Prints the lines."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def print_lines(description: str, figures: Callable[[Path, str], str]) -> None:
+    """Prints a line for each config and network that the command names: ``figures`` of both."""
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--networks", type=int, default=25)
     parser.add_argument("-c", "--config", action="append")
@@ -100,8 +100,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for path in (*networks(arguments.networks, Path(name)), *arguments.files):
             for config in arguments.config or CONFIGS:
-                print(f"{config:10} {path.stem:20} {digest(path, config)}", flush=True)
+                print(f"{config:10} {path.stem:20} {figures(path, config)}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print_lines(__doc__, digest)

@@ -10,12 +10,10 @@ lines as before; run the same file for both commits, by path. Networks are those
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import tempfile
 from pathlib import Path
 
-from graph_digests import CONFIGS, networks
+from graph_digests import print_lines
 
 from vdla.compiler.build import link_graph
 from vdla.compiler.frontend.onnx import import_onnx
@@ -43,18 +41,5 @@ def summary(path: Path, config: str) -> str:
     return f"{len(part.programs)} {count:7} {content.hexdigest()[:16]}"
 
 
-def main() -> None:
-    """Prints the lines."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--networks", type=int, default=25)
-    parser.add_argument("-c", "--config", action="append")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        for path in (*networks(arguments.networks, Path(name)), *arguments.files):
-            for config in arguments.config or CONFIGS:
-                print(f"{config:10} {path.stem:20} {summary(path, config)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_lines(__doc__, summary)
