@@ -1,8 +1,8 @@
-"""Float operators between Dequantize and Quantize that are one operator on images of integers.
+"""A cluster of float operators, and what all kinds of them say.
 
 A **cluster** is what a Quantize has behind it, down to its sources. It knows which axes of its
 result are channels and pixels, which those of its sources then are, and its node. Each kind is a
-class in the file of its integer operator (``ops``); ``cluster_of`` tries them in turn.
+file beside this one:
 
     product        Q(MatMul(DQ, DQ))
     softmax        Q(Softmax(DQ))
