@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.spec import unfused
 from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
@@ -84,8 +84,7 @@ def constants_read(args: Sequence[str], own: Mapping[str, Array], graph: Graph) 
 
 def _work_of(node: Node, graph: Graph) -> int:
     """Number of operations that a node takes."""
-    parts = node.parts if isinstance(node, ops.Fused) else (node,)
     return sum(
         part.work([graph.tensors[n].shape for n in part.inputs], graph.tensors[part.output].shape)
-        for part in parts
+        for part in unfused([node])
     )

@@ -68,8 +68,9 @@ def block_for(
         return 0
     channels = operands[1].shape[0]
     block = next((size for size in sizes if channels % size == 0), 0)
-    beside = [kind.block for kind in operands[3:] if len(kind.shape) == 4]  # of its epilogue
-    return 0 if any(each != block for each in beside) else block
+    own = {conv.data, *conv.parameters}
+    beside = (kind for name, kind in zip(conv.inputs, operands, strict=True) if name not in own)
+    return 0 if any(kind.block != block for kind in beside) else block
 
 
 def is_depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
