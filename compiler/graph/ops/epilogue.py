@@ -105,7 +105,7 @@ class AddStep(Step):
         addend = recipe.read(self.addend)
         total = fixed_point_sum_of_elements(self.zeros, self.requant)
         whole = addend.shape == recipe.out_shape
-        return lambda *i: total(value(*i), addend[i if whole else (0, i[1], 0, 0)])
+        return lambda *i: total(value(*i), addend[i if whole else (0, i[1], 0, 0, *i[4:])])
 
 
 @dataclass(frozen=True, kw_only=True)

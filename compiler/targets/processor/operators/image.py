@@ -68,8 +68,8 @@ def block_for(
         return 0
     channels = operands[1].shape[0]
     block = next((size for size in sizes if channels % size == 0), 0)
-    own = {conv.data, *conv.parameters}
-    beside = (kind for name, kind in zip(conv.inputs, operands, strict=True) if name not in own)
+    others = list(zip(conv.inputs, operands, strict=True))[1:]  # the data may be an addend, too
+    beside = (kind for name, kind in others if name not in conv.parameters)
     return 0 if any(kind.block != block for kind in beside) else block
 
 

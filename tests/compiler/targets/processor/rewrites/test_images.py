@@ -473,6 +473,22 @@ def test_integer_convolutions_are_exact(data):
     check_integers(net.graph(last))
 
 
+def test_a_plain_image_that_is_data_and_addend():
+    """A convolution reads plain images into blocks, but what it adds has to lie as its result."""
+    net = Integers((2, 8, 3, 3))
+    addition = ops.AddStep(addend="x", zeros=(5, -4), requant=Requant((0.7, 1.3), 3))
+    check_integers(net.graph(net.qconv("x", 8, (1, 1), epilogue=(addition,))))
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_an_addend_of_one_value_for_each_channel(blocked):
+    net = Integers((1, 16, 9, 9))
+    constant = np.arange(0, 112, 7, np.int8).reshape(1, 16, 1, 1)
+    one = net.qconv("x", 16, (9, 9)) if blocked else net.stored(constant)
+    addition = ops.AddStep(addend=one, zeros=(5, -4), requant=Requant((0.7, 1.3), 3))
+    check_integers(net.graph(net.qconv("x", 16, (1, 1), epilogue=(addition,))))
+
+
 def test_sums_too_large_for_float64_are_rounded_in_integers():
     net = Integers((1, 4, 6, 6))
     check_integers(net.graph(net.qconv("x", 16, biases=1 << 30)), distinct=8)
