@@ -3,9 +3,9 @@
 The image holds constants, activations and programs at the offsets the module gives. Host functions
 get pointers into it, the accelerator gets the same image: nothing is copied between them. What
 onnxruntime runs reads from the image, and its result is copied there; targets of other packages get
-views of it. Host functions in a row are one call. A GPU has a memory of its own, where tensors lie
-as they do in the image: what one side needs of the other is copied before a step that reads it
-(``copies``), and kernels in a row are queued and not waited for.
+views of it. Host functions in a row are one call, with the jumps between them (``rows``). A GPU has
+a memory of its own, where tensors lie as they do in the image: what one side needs of the other is
+copied before a step that reads it (``copies``), and kernels in a row are queued and not waited for.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from vdla.isa.identity import other_isa
 from vdla.runtime import plan
-from vdla.runtime.calls import Calls
-from vdla.runtime.copies import Copies, plan_copies
+from vdla.runtime.calls import Calls, Control
+from vdla.runtime.copies import NOTHING, Copies, plan_copies
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
@@ -36,15 +36,30 @@ from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
-from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Outside, Plan, Step
+from vdla.runtime.plan import (
+    Accelerate,
+    Call,
+    Clear,
+    Copy,
+    Host,
+    Jump,
+    Next,
+    Onnx,
+    Open,
+    Outside,
+    Return,
+    Step,
+)
 from vdla.runtime.repeats import Repeats
 from vdla.runtime.results import Report, RunResult, StepResult
+from vdla.runtime.rows import Exits, Place, control_of, split
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
 
 Array = NDArray[Any]
 Action = Callable[[], Report]  # does its part of a run; the report says afterwards how it went
+MOST_CALLS = 1000  # of functions inside one another
 
 
 class Executor:
@@ -83,7 +98,10 @@ class Executor:
         kernels = module.kernels
         self._launches = Launches(module, self._bytes, self._fixed, gpu) if kernels else None
         self._free: dict[str, Array] = {}  # outputs that have no place in the image
-        self._actions = list(self._make_actions())
+        self._at, self._entries = 0, dict[int, int]()  # the next action; those that steps begin
+        self._calls: list[tuple[int, list[tuple[Array, Array]]]] = []
+        self._actions: list[Action] = []
+        self._make_actions()
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -100,9 +118,18 @@ class Executor:
             place = self.tensor(name)
             place[...] = read_as(np.asarray(inputs[name]), place.dtype.name)
         start, repeats = time.perf_counter(), self.repeats.left
-        reports = [action() for action in self._actions]
+        reports = list(self._act())
         seconds = time.perf_counter() - start - (repeats - self.repeats.left)
         return RunResult(self._outputs(), seconds, reports)
+
+    def _act(self) -> Iterator[Report]:
+        """Does the actions in their order, but for jumps."""
+        self._at = 0
+        self._calls.clear()
+        while self._at < len(self._actions):
+            action = self._actions[self._at]
+            self._at += 1
+            yield action()
 
     def _outputs(self) -> dict[str, Array]:
         """The module's outputs after a run."""
@@ -117,21 +144,30 @@ class Executor:
         info = self.module.tensors[name]
         return self._bytes(name).view(dtype_of(info.dtype)).reshape(info.shape)
 
-    def _make_actions(self) -> Iterator[Action]:
-        """Actions of a run, in order: copies, and steps, those of a row in one."""
-        module = self.module
-        before, last = plan_copies(module.steps, self._fixed, module.outputs)
-        for row in _rows(module.steps, before):
-            steps = [module.steps[number] for number in row]
-            yield from self._copy(before[row[0]])
-            if isinstance(steps[0], Host):
-                yield self._calls([step for step in steps if isinstance(step, Host)])
-            elif isinstance(steps[0], plan.Gpu):
-                assert self._launches is not None
-                yield self._launches.launch([s for s in steps if isinstance(s, plan.Gpu)])
-            else:
-                yield self._prepare(row[0], steps[0])
-        yield from self._copy(last)
+    def _make_actions(self) -> None:
+        """Makes the actions of a run, in order: copies, and steps, those of a row in one."""
+        steps, actions = self.module.steps, self._actions
+        behind, before = plan_copies(steps, self._fixed, self.module.outputs)
+        apart = {number for each in (behind, before) for number in each}
+        for row in split(steps, apart):
+            actions += self._copy(behind.get(row[0], NOTHING))
+            self._entries[row[0]] = len(actions)
+            actions += self._copy(before.get(row[0], NOTHING))
+            actions.append(self._action(row))
+        actions += self._copy(behind.get(len(steps), NOTHING))
+        self._entries[len(steps)] = len(actions)
+
+    def _action(self, row: Sequence[int]) -> Action:
+        """The steps of a row."""
+        steps = [self.module.steps[number] for number in row]
+        if isinstance(steps[0], Host | Copy | Clear | Jump | Next):
+            return self._call(row)
+        if isinstance(steps[0], plan.Gpu):
+            assert self._launches is not None
+            return self._launches.launch([s for s in steps if isinstance(s, plan.Gpu)])
+        if isinstance(steps[0], Call | Return):
+            return self._prepare_call(row[0], steps[0])
+        return self._prepare(row[0], steps[0])
 
     @cached_property
     def _fixed(self) -> set[str]:
@@ -146,24 +182,79 @@ class Executor:
         """Actions that copy tensors between the image and the GPU's memory."""
         return self._launches.copy(copies) if self._launches else iter(())
 
-    def _calls(self, steps: Sequence[Host]) -> Action:
-        """Host functions in a row."""
+    def _call(self, row: Sequence[int]) -> Action:
+        """Host functions in a row, with what is between them."""
         assert self.library is not None
-        base, tensors = self.dram.ctypes.data, self.module.tensors
-        functions = [(s.function, [base + tensors[name].offset for name in s.args]) for s in steps]
-        calls, names = Calls(self.library, functions, self._pool), [str(step) for step in steps]
-        names_used = dict.fromkeys(name for step in steps for name in step.args)
-        places = [self._bytes(name) for name in names_used if name not in self._fixed]
+        steps, exits = self.module.steps, Exits(row)
+        calls = Calls(self.library, [self._entry(n, steps[n], exits) for n in row], self._pool)
+        names = [str(steps[n]) for n in row if isinstance(steps[n], Host)]
+        used = dict.fromkeys(
+            t for n in row for t in (*plan.reads(steps[n]), *plan.writes(steps[n]))
+        )
+        places = [self._bytes(name) for name in used if name not in self._fixed]
 
         def run() -> Report:
             seconds = self.repeats.shortest(calls.run, places)
+            self._go(exits.target(calls.end))
             return lambda: list(map(StepResult, names, repeat(Host.KIND), seconds()))
 
         return run
 
+    def _entry(self, number: int, step: Step, exits: Exits) -> tuple[str, list[int]] | Control:
+        """A step as compiled code takes it."""
+        if isinstance(step, Host):
+            return step.function, [self._place(name).address for name in step.args]
+        assert isinstance(step, Copy | Clear | Jump | Next)
+        places = {name: self._place(name) for name in (*plan.reads(step), *plan.writes(step))}
+        return control_of(number, step, places, exits)
+
+    def _place(self, name: str) -> Place:
+        """A tensor's place in memory."""
+        info = self.module.tensors[name]
+        address = self.dram.ctypes.data + info.offset
+        return Place(address, info.nbytes, info.nbytes // next(iter(info.shape), 1))
+
+    def _go(self, target: int | Next | None) -> None:
+        """Has the action of a step be the next one; None leaves that as it is.
+
+        Raises:
+            InputError: it is a loop that did not end.
+        """
+        if isinstance(target, Next):
+            raise InputError(
+                f"loop {target}: expected an end after at most {target.turns:,} turns, found none; "
+                "compile with more, --turns, if it is to go on"
+            )
+        if target is not None:
+            self._at = self._entries[target]
+
+    def _prepare_call(self, number: int, step: Call | Return) -> Action:
+        """A jump to a function, or back from it."""
+        if isinstance(step, Return):
+            return self._return
+        saved = [self._bytes(name) for name in step.saved]
+
+        def call() -> Report:
+            if len(self._calls) >= MOST_CALLS:
+                raise InputError(
+                    f"call {step}: expected at most {MOST_CALLS:,} calls inside one another, "
+                    "found more"
+                )
+            self._calls.append((self._at, [(place, place.copy()) for place in saved]))
+            self._go(step.to)
+            return tuple
+
+        return call
+
+    def _return(self) -> Report:
+        """Goes back to where a function was called; ends the run where none was."""
+        self._at, saved = self._calls.pop() if self._calls else (len(self._actions), [])
+        for place, value in saved:
+            place[...] = value
+        return tuple
+
     def _prepare(self, number: int, step: Step) -> Action:
         """A step that is neither a host function nor kernels."""
-        assert not isinstance(step, Host | plan.Gpu)
         if isinstance(step, Onnx):
             action: Callable[[], DeviceResult | None] = self._prepare_external(step)
         elif isinstance(step, Open):
@@ -171,9 +262,11 @@ class Executor:
         elif isinstance(step, Outside):
             action = self._prepare_outside(step)
         else:
-            program = self.module.programs[step.program]
-            given = self._touched(self.module.steps[:number], self.module.inputs)
-            wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
+            assert isinstance(step, Accelerate)
+            program, steps = self.module.programs[step.program], self.module.steps
+            jumps = bool(plan.targets(steps))  # then any step may come before, and behind
+            given = self._touched(steps if jumps else steps[:number], self.module.inputs)
+            wanted = self._touched(steps if jumps else steps[number + 1 :], self.module.outputs)
             action = self.device.load(program, self.dram, given, wanted)
 
         def run() -> Report:
@@ -219,19 +312,6 @@ class Executor:
         result = [self.module.tensors[name] for name in names]
         first = len(self.module.constants)
         return sorted((t.offset, t.offset + t.nbytes) for t in result if t.offset >= first)
-
-
-def _rows(steps: Plan, before: Sequence[Copies]) -> Iterator[list[int]]:
-    """The numbers of a plan's steps, those together that nothing comes between."""
-    row: list[int] = []
-    for number, step in enumerate(steps):
-        together = isinstance(step, Host | plan.Gpu) and before[number] == Copies()
-        if row and not (together and isinstance(steps[row[0]], type(step))):
-            yield row
-            row = []
-        row.append(number)
-    if row:
-        yield row
 
 
 def _constants(module: Module) -> set[str]:

@@ -48,9 +48,9 @@ class NativeLibrary:
             raise ModuleError(f"host code: expected a function {name}, found none")
         return address
 
-    def function(self, name: str, *takes: Any) -> Entry:
-        """The function exported as ``name``, of arguments in ctypes' words."""
-        return ctypes.CFUNCTYPE(None, *takes)(self.address(name))
+    def function(self, name: str, *takes: Any, gives: Any = None) -> Entry:
+        """The function exported as ``name``, of arguments and a result in ctypes' words."""
+        return ctypes.CFUNCTYPE(gives, *takes)(self.address(name))
 
 
 class Library(Protocol):

@@ -2,8 +2,10 @@
 
 Grammar::
 
-    Plan        := Step*                          in the order in which they run
-    Step        := Host | Accelerate | Gpu | Onnx | Open | Outside
+    Plan        := Step*                          in the order in which they run, but for jumps
+    Step        := Work | Control
+    Work        := Host | Accelerate | Gpu | Onnx | Open | Outside
+    Control     := Copy | Clear | Jump | Next | Call | Return
     Host        := name function args             calls a host function
     Accelerate  := program layers reads writes    runs a program on the accelerator
     Gpu         := name function args             launches a function's kernels on the GPU
@@ -11,6 +13,12 @@ Grammar::
     Open        := name model args results order  runs one whose results are outputs of any size
     Outside     := name target code args          runs one of the module's codes for a target that a
                                                   package of its own brings
+    Copy        := name args turn way             copies a tensor, or one element of it
+    Clear       := name args                      fills a tensor with zeros
+    Jump        := name to condition when         goes on with step ``to``, if a condition holds
+    Next        := name to turn turns strict      counts a turn, and jumps for one more
+    Call        := name to saved                  goes on with step ``to``, until a Return
+    Return      := name                           goes on behind the last Call, or ends the run
 
 ``args`` are tensors of the module, the result last. An accelerator's program knows itself where its
 bytes lie in DRAM; ``reads`` and ``writes`` are the tensors that it shares with other steps. In a
@@ -125,16 +133,120 @@ class Outside:
         return self.name
 
 
-Step = Host | Accelerate | Gpu | Onnx | Open | Outside
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the first of ``args`` to the second.
+
+    ``way`` is "whole" for a tensor; "take" for one element of the first along its first axis, "put"
+    for one of the second, which ``turn`` counts, an int64.
+    """
+
+    KIND: ClassVar[str] = "copy"
+
+    name: str
+    args: tuple[str, ...]
+    turn: str = ""
+    way: str = "whole"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Zeros for the tensor that ``args`` is."""
+
+    KIND: ClassVar[str] = "clear"
+
+    name: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump to step ``to``; with a ``condition``, one bool, where that is as ``when`` says."""
+
+    KIND: ClassVar[str] = "jump"
+
+    name: str
+    to: int
+    condition: str = ""
+    when: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Next:
+    """The end of a turn of a loop: ``turn``, an int64, is counted up, and while it is less than
+    ``turns``, step ``to`` comes next.
+
+    With ``strict``, the loop was to end before: that it goes on is an error.
+    """
+
+    KIND: ClassVar[str] = "next"
+
+    name: str
+    to: int
+    turn: str
+    turns: int
+    strict: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the steps from ``to`` on; ``saved`` are tensors that have their values again when
+    it has returned."""
+
+    KIND: ClassVar[str] = "call"
+
+    name: str
+    to: int
+    saved: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Return:
+    """The end of called steps; of the run where none are called."""
+
+    KIND: ClassVar[str] = "return"
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Work = Host | Accelerate | Gpu | Onnx | Open | Outside
+Control = Copy | Clear | Jump | Next | Call | Return
+Step = Work | Control
 Plan = tuple[Step, ...]
 HOSTS = ("cpu", Gpu.KIND)  # devices that run what an accelerator leaves, or all of a network
 KERNELS = "kernels for a GPU"  # a module's code for such steps, for people
 STEPS: dict[str, type[Step]] = {
-    step.KIND: step for step in (Host, Accelerate, Gpu, Onnx, Open, Outside)
-}
+    step.KIND: step
+    for step in (
+        Host, Accelerate, Gpu, Onnx, Open, Outside, Copy, Clear, Jump, Next, Call, Return,
+    )
+}  # fmt: skip
 
-# the fields that are lists of names
-LISTS = ("args", "layers", "reads", "writes", "results", "order")
+# the fields that aren't text
+FIELDS: dict[str, type] = {
+    **dict.fromkeys(("args", "layers", "reads", "writes", "results", "order", "saved"), list),
+    **dict.fromkeys(("to", "turns"), int),
+    **dict.fromkeys(("when", "strict"), bool),
+}
+WORDS = {list: "a list of names", int: "a whole number", bool: "true or false", str: "text"}
 
 
 def program_titles(plan: Sequence[Step]) -> dict[str, str]:
@@ -158,7 +270,7 @@ def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:
 def host_tensors(plan: Sequence[Step]) -> list[str]:
     """The tensors in the image that others than the accelerator read and write, each once."""
     hosts = (step for step in plan if not isinstance(step, Accelerate))
-    return list(dict.fromkeys(name for step in hosts for name in step.args))
+    return list(dict.fromkeys(name for step in hosts for name in (*reads(step), *writes(step))))
 
 
 def shared_tensors(plan: Sequence[Step], ends: Sequence[str]) -> list[str]:
@@ -171,12 +283,29 @@ def shared_tensors(plan: Sequence[Step], ends: Sequence[str]) -> list[str]:
 
 def reads(step: Step) -> tuple[str, ...]:
     """The tensors that a step reads."""
-    return step.reads if isinstance(step, Accelerate) else step.args[:-1]
+    if isinstance(step, Accelerate):
+        return step.reads
+    if isinstance(step, Jump):
+        return (step.condition,) if step.condition else ()
+    if isinstance(step, Next):
+        return (step.turn,)
+    if isinstance(step, Copy):
+        return (*step.args[:-1], *filter(None, (step.turn,)))
+    return step.saved if isinstance(step, Call) else getattr(step, "args", ())[:-1]
 
 
 def writes(step: Step) -> tuple[str, ...]:
     """The tensors that a step writes."""
-    return step.writes if isinstance(step, Accelerate) else step.args[-1:]
+    if isinstance(step, Accelerate):
+        return step.writes
+    if isinstance(step, Next):
+        return (step.turn,)
+    return step.saved if isinstance(step, Call) else getattr(step, "args", ())[-1:]
+
+
+def targets(plan: Sequence[Step]) -> set[int]:
+    """The numbers of the steps that others jump to or call."""
+    return {step.to for step in plan if isinstance(step, Jump | Next | Call)}
 
 
 def is_apart(step: Step) -> bool:
@@ -203,9 +332,11 @@ def from_json(value: Mapping[str, Any]) -> Step:
         )
     result: dict[str, Any] = {}
     for f in fields(cls):
-        given = value.get(f.name)
-        is_list = isinstance(given, list) and all(isinstance(each, str) for each in given)
-        if not (is_list if f.name in LISTS else isinstance(given, str)):
-            raise ModuleError(f"steps: expected {f.name} of a {cls.KIND} step, found {given!r}")
+        given, kind = value.get(f.name), FIELDS.get(f.name, str)
+        names = given if isinstance(given, list) else ()
+        if type(given) is not kind or not all(isinstance(each, str) for each in names):
+            raise ModuleError(
+                f"steps: expected {f.name} of a {cls.KIND} step, {WORDS[kind]}, found {given!r}"
+            )
         result[f.name] = tuple(given) if isinstance(given, list) else given
     return cls(**result)

@@ -1,10 +1,18 @@
 """The pool's numbers, as ``pool.c`` has them."""
 
 # From pool.c by python -m vdla.runtime.pool.generate
-# ziglang 0.17.1, SHA-256 791e067b3f9729d9d184ee6265217898b750ed0d6fa82860f3f0ede9bb25197c
+# ziglang 0.17.1, SHA-256 986f2e939d39c8d63e5b1fa7b0fa78a84e2580180ba84ffc301964a9ece02ec6
 
 POOL_BYTES = 320
 ALIGNMENT_BYTES = 64  # where a pool may begin
+COPY = 0  # kinds of calls without a function
+TAKE = 1
+PUT = 2
+CLEAR = 3
+JUMP = 4
+WHEN = 5
+UNLESS = 6
+NEXT = 7
 OPEN = 0  # a pool's states
 CLOSED = 1
 OVER = 2

@@ -1,63 +1,365 @@
 ; From pool.c by python -m vdla.runtime.pool.generate
-; ziglang 0.17.1, SHA-256 791e067b3f9729d9d184ee6265217898b750ed0d6fa82860f3f0ede9bb25197c
+; ziglang 0.17.1, SHA-256 986f2e939d39c8d63e5b1fa7b0fa78a84e2580180ba84ffc301964a9ece02ec6
 
+%struct.time = type { i64, i64 }
 %struct.call = type { ptr, ptr }
+%struct.control = type { i32, i32, i32, i64, ptr, ptr, ptr }
 %struct.pool = type { i32, [60 x i8], i32, [60 x i8], i32, ptr, ptr, [40 x i8], [64 x i8], [64 x i8] }
 
 @vdla_clock = external constant i32, align 4
 
-define void @vdla_call(ptr %calls, i32 %count, ptr %times) noinline nounwind {
+define i32 @vdla_call(ptr %calls, i32 %count, ptr %times) noinline nounwind {
 entry:
   %calls.addr = alloca ptr, align 8
   %count.addr = alloca i32, align 4
   %times.addr = alloca ptr, align 8
+  %before = alloca %struct.time, align 8
   %n = alloca i32, align 4
   store ptr %calls, ptr %calls.addr, align 8
   store i32 %count, ptr %count.addr, align 4
   store ptr %times, ptr %times.addr, align 8
+  %0 = load i32, ptr @vdla_clock, align 4
+  %call = call i32 @clock_gettime(i32 %0, ptr %before)
   store i32 0, ptr %n, align 4
-  br label %for.cond
+  br label %while.cond
 
-for.cond:
-  %0 = load i32, ptr %n, align 4
-  %1 = load i32, ptr %count.addr, align 4
-  %cmp = icmp ult i32 %0, %1
-  br i1 %cmp, label %for.body, label %for.end
+while.cond:
+  %1 = load i32, ptr %n, align 4
+  %2 = load i32, ptr %count.addr, align 4
+  %cmp = icmp ult i32 %1, %2
+  br i1 %cmp, label %while.body, label %while.end
 
-for.body:
-  %2 = load ptr, ptr %calls.addr, align 8
-  %3 = load i32, ptr %n, align 4
-  %idxprom = zext i32 %3 to i64
-  %arrayidx = getelementptr inbounds %struct.call, ptr %2, i64 %idxprom
+while.body:
+  %3 = load ptr, ptr %calls.addr, align 8
+  %4 = load i32, ptr %n, align 4
+  %idxprom = zext i32 %4 to i64
+  %arrayidx = getelementptr inbounds %struct.call, ptr %3, i64 %idxprom
   %function = getelementptr inbounds %struct.call, ptr %arrayidx, i32 0, i32 0
-  %4 = load ptr, ptr %function, align 8
-  %5 = load ptr, ptr %calls.addr, align 8
-  %6 = load i32, ptr %n, align 4
-  %idxprom1 = zext i32 %6 to i64
-  %arrayidx2 = getelementptr inbounds %struct.call, ptr %5, i64 %idxprom1
-  %buffers = getelementptr inbounds %struct.call, ptr %arrayidx2, i32 0, i32 1
-  %7 = load ptr, ptr %buffers, align 8
-  call void %4(ptr %7)
-  %8 = load i32, ptr @vdla_clock, align 4
-  %9 = load ptr, ptr %times.addr, align 8
-  %10 = load i32, ptr %n, align 4
-  %idxprom3 = zext i32 %10 to i64
-  %arrayidx4 = getelementptr inbounds [2 x i64], ptr %9, i64 %idxprom3
-  %arraydecay = getelementptr inbounds [2 x i64], ptr %arrayidx4, i64 0, i64 0
-  %call = call i32 @clock_gettime(i32 %8, ptr %arraydecay)
-  br label %for.inc
+  %5 = load ptr, ptr %function, align 8
+  %cmp1 = icmp eq ptr %5, null
+  br i1 %cmp1, label %if.then, label %if.end
 
-for.inc:
+if.then:
+  %6 = load ptr, ptr %calls.addr, align 8
+  %7 = load i32, ptr %n, align 4
+  %idxprom2 = zext i32 %7 to i64
+  %arrayidx3 = getelementptr inbounds %struct.call, ptr %6, i64 %idxprom2
+  %buffers = getelementptr inbounds %struct.call, ptr %arrayidx3, i32 0, i32 1
+  %8 = load ptr, ptr %buffers, align 8
+  %9 = load i32, ptr %n, align 4
+  %call4 = call i32 @go_on(ptr %8, i32 %9)
+  store i32 %call4, ptr %n, align 4
+  br label %while.cond
+
+if.end:
+  %10 = load ptr, ptr %calls.addr, align 8
   %11 = load i32, ptr %n, align 4
-  %inc = add i32 %11, 1
-  store i32 %inc, ptr %n, align 4
-  br label %for.cond
+  %idxprom5 = zext i32 %11 to i64
+  %arrayidx6 = getelementptr inbounds %struct.call, ptr %10, i64 %idxprom5
+  %function7 = getelementptr inbounds %struct.call, ptr %arrayidx6, i32 0, i32 0
+  %12 = load ptr, ptr %function7, align 8
+  %13 = load ptr, ptr %calls.addr, align 8
+  %14 = load i32, ptr %n, align 4
+  %idxprom8 = zext i32 %14 to i64
+  %arrayidx9 = getelementptr inbounds %struct.call, ptr %13, i64 %idxprom8
+  %buffers10 = getelementptr inbounds %struct.call, ptr %arrayidx9, i32 0, i32 1
+  %15 = load ptr, ptr %buffers10, align 8
+  call void %12(ptr %15)
+  %16 = load ptr, ptr %times.addr, align 8
+  %17 = load i32, ptr %n, align 4
+  %idxprom11 = zext i32 %17 to i64
+  %arrayidx12 = getelementptr inbounds %struct.time, ptr %16, i64 %idxprom11
+  call void @add_time(ptr %arrayidx12, ptr %before)
+  %18 = load i32, ptr %n, align 4
+  %add = add i32 %18, 1
+  store i32 %add, ptr %n, align 4
+  br label %while.cond
 
-for.end:
-  ret void
+while.end:
+  %19 = load i32, ptr %n, align 4
+  ret i32 %19
 }
 
 declare i32 @clock_gettime(i32, ptr)
+
+define internal i32 @go_on(ptr %control, i32 %n) nounwind {
+entry:
+  %retval = alloca i32, align 4
+  %control.addr = alloca ptr, align 8
+  %n.addr = alloca i32, align 4
+  %place = alloca i64, align 8
+  store ptr %control, ptr %control.addr, align 8
+  store i32 %n, ptr %n.addr, align 4
+  %0 = load ptr, ptr %control.addr, align 8
+  %turn = getelementptr inbounds %struct.control, ptr %0, i32 0, i32 4
+  %1 = load ptr, ptr %turn, align 8
+  %cmp = icmp eq ptr %1, null
+  br i1 %cmp, label %cond.true, label %cond.false
+
+cond.true:
+  br label %cond.end
+
+cond.false:
+  %2 = load ptr, ptr %control.addr, align 8
+  %size = getelementptr inbounds %struct.control, ptr %2, i32 0, i32 3
+  %3 = load i64, ptr %size, align 8
+  %4 = load ptr, ptr %control.addr, align 8
+  %turn1 = getelementptr inbounds %struct.control, ptr %4, i32 0, i32 4
+  %5 = load ptr, ptr %turn1, align 8
+  %6 = load i32, ptr %5, align 4
+  %conv = zext i32 %6 to i64
+  %mul = mul i64 %3, %conv
+  br label %cond.end
+
+cond.end:
+  %cond = phi i64 [ 0, %cond.true ], [ %mul, %cond.false ]
+  store i64 %cond, ptr %place, align 8
+  %7 = load ptr, ptr %control.addr, align 8
+  %kind = getelementptr inbounds %struct.control, ptr %7, i32 0, i32 0
+  %8 = load i32, ptr %kind, align 8
+  switch i32 %8, label %sw.default [
+    i32 0, label %sw.bb
+    i32 1, label %sw.bb3
+    i32 2, label %sw.bb9
+    i32 3, label %sw.bb16
+    i32 5, label %sw.bb21
+    i32 6, label %sw.bb29
+    i32 7, label %sw.bb39
+  ]
+
+sw.bb:
+  %9 = load ptr, ptr %control.addr, align 8
+  %into = getelementptr inbounds %struct.control, ptr %9, i32 0, i32 6
+  %10 = load ptr, ptr %into, align 8
+  %11 = load ptr, ptr %control.addr, align 8
+  %source = getelementptr inbounds %struct.control, ptr %11, i32 0, i32 5
+  %12 = load ptr, ptr %source, align 8
+  %13 = load ptr, ptr %control.addr, align 8
+  %size2 = getelementptr inbounds %struct.control, ptr %13, i32 0, i32 3
+  %14 = load i64, ptr %size2, align 8
+  %call = call ptr @memcpy(ptr %10, ptr %12, i64 %14)
+  %15 = load i32, ptr %n.addr, align 4
+  %add = add i32 %15, 1
+  store i32 %add, ptr %retval, align 4
+  br label %return
+
+sw.bb3:
+  %16 = load ptr, ptr %control.addr, align 8
+  %into4 = getelementptr inbounds %struct.control, ptr %16, i32 0, i32 6
+  %17 = load ptr, ptr %into4, align 8
+  %18 = load ptr, ptr %control.addr, align 8
+  %source5 = getelementptr inbounds %struct.control, ptr %18, i32 0, i32 5
+  %19 = load ptr, ptr %source5, align 8
+  %20 = load i64, ptr %place, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %19, i64 %20
+  %21 = load ptr, ptr %control.addr, align 8
+  %size6 = getelementptr inbounds %struct.control, ptr %21, i32 0, i32 3
+  %22 = load i64, ptr %size6, align 8
+  %call7 = call ptr @memcpy(ptr %17, ptr %add.ptr, i64 %22)
+  %23 = load i32, ptr %n.addr, align 4
+  %add8 = add i32 %23, 1
+  store i32 %add8, ptr %retval, align 4
+  br label %return
+
+sw.bb9:
+  %24 = load ptr, ptr %control.addr, align 8
+  %into10 = getelementptr inbounds %struct.control, ptr %24, i32 0, i32 6
+  %25 = load ptr, ptr %into10, align 8
+  %26 = load i64, ptr %place, align 8
+  %add.ptr11 = getelementptr inbounds i8, ptr %25, i64 %26
+  %27 = load ptr, ptr %control.addr, align 8
+  %source12 = getelementptr inbounds %struct.control, ptr %27, i32 0, i32 5
+  %28 = load ptr, ptr %source12, align 8
+  %29 = load ptr, ptr %control.addr, align 8
+  %size13 = getelementptr inbounds %struct.control, ptr %29, i32 0, i32 3
+  %30 = load i64, ptr %size13, align 8
+  %call14 = call ptr @memcpy(ptr %add.ptr11, ptr %28, i64 %30)
+  %31 = load i32, ptr %n.addr, align 4
+  %add15 = add i32 %31, 1
+  store i32 %add15, ptr %retval, align 4
+  br label %return
+
+sw.bb16:
+  %32 = load ptr, ptr %control.addr, align 8
+  %into17 = getelementptr inbounds %struct.control, ptr %32, i32 0, i32 6
+  %33 = load ptr, ptr %into17, align 8
+  %34 = load ptr, ptr %control.addr, align 8
+  %size18 = getelementptr inbounds %struct.control, ptr %34, i32 0, i32 3
+  %35 = load i64, ptr %size18, align 8
+  %call19 = call ptr @memset(ptr %33, i32 0, i64 %35)
+  %36 = load i32, ptr %n.addr, align 4
+  %add20 = add i32 %36, 1
+  store i32 %add20, ptr %retval, align 4
+  br label %return
+
+sw.bb21:
+  %37 = load ptr, ptr %control.addr, align 8
+  %source22 = getelementptr inbounds %struct.control, ptr %37, i32 0, i32 5
+  %38 = load ptr, ptr %source22, align 8
+  %39 = load i8, ptr %38, align 1
+  %conv23 = zext i8 %39 to i32
+  %tobool = icmp ne i32 %conv23, 0
+  br i1 %tobool, label %cond.true24, label %cond.false25
+
+cond.true24:
+  %40 = load ptr, ptr %control.addr, align 8
+  %to = getelementptr inbounds %struct.control, ptr %40, i32 0, i32 1
+  %41 = load i32, ptr %to, align 4
+  br label %cond.end27
+
+cond.false25:
+  %42 = load i32, ptr %n.addr, align 4
+  %add26 = add i32 %42, 1
+  br label %cond.end27
+
+cond.end27:
+  %cond28 = phi i32 [ %41, %cond.true24 ], [ %add26, %cond.false25 ]
+  store i32 %cond28, ptr %retval, align 4
+  br label %return
+
+sw.bb29:
+  %43 = load ptr, ptr %control.addr, align 8
+  %source30 = getelementptr inbounds %struct.control, ptr %43, i32 0, i32 5
+  %44 = load ptr, ptr %source30, align 8
+  %45 = load i8, ptr %44, align 1
+  %conv31 = zext i8 %45 to i32
+  %tobool32 = icmp ne i32 %conv31, 0
+  br i1 %tobool32, label %cond.true33, label %cond.false35
+
+cond.true33:
+  %46 = load i32, ptr %n.addr, align 4
+  %add34 = add i32 %46, 1
+  br label %cond.end37
+
+cond.false35:
+  %47 = load ptr, ptr %control.addr, align 8
+  %to36 = getelementptr inbounds %struct.control, ptr %47, i32 0, i32 1
+  %48 = load i32, ptr %to36, align 4
+  br label %cond.end37
+
+cond.end37:
+  %cond38 = phi i32 [ %add34, %cond.true33 ], [ %48, %cond.false35 ]
+  store i32 %cond38, ptr %retval, align 4
+  br label %return
+
+sw.bb39:
+  %49 = load ptr, ptr %control.addr, align 8
+  %turn40 = getelementptr inbounds %struct.control, ptr %49, i32 0, i32 4
+  %50 = load ptr, ptr %turn40, align 8
+  %51 = load i32, ptr %50, align 4
+  %inc = add i32 %51, 1
+  store i32 %inc, ptr %50, align 4
+  %conv41 = zext i32 %inc to i64
+  %52 = load ptr, ptr %control.addr, align 8
+  %size42 = getelementptr inbounds %struct.control, ptr %52, i32 0, i32 3
+  %53 = load i64, ptr %size42, align 8
+  %cmp43 = icmp ult i64 %conv41, %53
+  br i1 %cmp43, label %cond.true45, label %cond.false47
+
+cond.true45:
+  %54 = load ptr, ptr %control.addr, align 8
+  %to46 = getelementptr inbounds %struct.control, ptr %54, i32 0, i32 1
+  %55 = load i32, ptr %to46, align 4
+  br label %cond.end48
+
+cond.false47:
+  %56 = load ptr, ptr %control.addr, align 8
+  %end = getelementptr inbounds %struct.control, ptr %56, i32 0, i32 2
+  %57 = load i32, ptr %end, align 8
+  br label %cond.end48
+
+cond.end48:
+  %cond49 = phi i32 [ %55, %cond.true45 ], [ %57, %cond.false47 ]
+  store i32 %cond49, ptr %retval, align 4
+  br label %return
+
+sw.default:
+  %58 = load ptr, ptr %control.addr, align 8
+  %to50 = getelementptr inbounds %struct.control, ptr %58, i32 0, i32 1
+  %59 = load i32, ptr %to50, align 4
+  store i32 %59, ptr %retval, align 4
+  br label %return
+
+return:
+  %60 = load i32, ptr %retval, align 4
+  ret i32 %60
+}
+
+define internal void @add_time(ptr %sum, ptr %before) nounwind {
+entry:
+  %sum.addr = alloca ptr, align 8
+  %before.addr = alloca ptr, align 8
+  %now = alloca %struct.time, align 8
+  store ptr %sum, ptr %sum.addr, align 8
+  store ptr %before, ptr %before.addr, align 8
+  %0 = load i32, ptr @vdla_clock, align 4
+  %call = call i32 @clock_gettime(i32 %0, ptr %now)
+  %seconds = getelementptr inbounds %struct.time, ptr %now, i32 0, i32 0
+  %1 = load i64, ptr %seconds, align 8
+  %2 = load ptr, ptr %before.addr, align 8
+  %seconds1 = getelementptr inbounds %struct.time, ptr %2, i32 0, i32 0
+  %3 = load i64, ptr %seconds1, align 8
+  %sub = sub nsw i64 %1, %3
+  %4 = load ptr, ptr %sum.addr, align 8
+  %seconds2 = getelementptr inbounds %struct.time, ptr %4, i32 0, i32 0
+  %5 = load i64, ptr %seconds2, align 8
+  %add = add nsw i64 %5, %sub
+  store i64 %add, ptr %seconds2, align 8
+  %nanoseconds = getelementptr inbounds %struct.time, ptr %now, i32 0, i32 1
+  %6 = load i64, ptr %nanoseconds, align 8
+  %7 = load ptr, ptr %before.addr, align 8
+  %nanoseconds3 = getelementptr inbounds %struct.time, ptr %7, i32 0, i32 1
+  %8 = load i64, ptr %nanoseconds3, align 8
+  %sub4 = sub nsw i64 %6, %8
+  %9 = load ptr, ptr %sum.addr, align 8
+  %nanoseconds5 = getelementptr inbounds %struct.time, ptr %9, i32 0, i32 1
+  %10 = load i64, ptr %nanoseconds5, align 8
+  %add6 = add nsw i64 %10, %sub4
+  store i64 %add6, ptr %nanoseconds5, align 8
+  %11 = load ptr, ptr %sum.addr, align 8
+  %nanoseconds7 = getelementptr inbounds %struct.time, ptr %11, i32 0, i32 1
+  %12 = load i64, ptr %nanoseconds7, align 8
+  %cmp = icmp slt i64 %12, 0
+  br i1 %cmp, label %if.then, label %if.end
+
+if.then:
+  %13 = load ptr, ptr %sum.addr, align 8
+  %seconds8 = getelementptr inbounds %struct.time, ptr %13, i32 0, i32 0
+  %14 = load i64, ptr %seconds8, align 8
+  %sub9 = sub nsw i64 %14, 1
+  store i64 %sub9, ptr %seconds8, align 8
+  %15 = load ptr, ptr %sum.addr, align 8
+  %nanoseconds10 = getelementptr inbounds %struct.time, ptr %15, i32 0, i32 1
+  %16 = load i64, ptr %nanoseconds10, align 8
+  %add11 = add nsw i64 %16, 1000000000
+  store i64 %add11, ptr %nanoseconds10, align 8
+  br label %if.end
+
+if.end:
+  %17 = load ptr, ptr %sum.addr, align 8
+  %nanoseconds12 = getelementptr inbounds %struct.time, ptr %17, i32 0, i32 1
+  %18 = load i64, ptr %nanoseconds12, align 8
+  %cmp13 = icmp sge i64 %18, 1000000000
+  br i1 %cmp13, label %if.then14, label %if.end19
+
+if.then14:
+  %19 = load ptr, ptr %sum.addr, align 8
+  %seconds15 = getelementptr inbounds %struct.time, ptr %19, i32 0, i32 0
+  %20 = load i64, ptr %seconds15, align 8
+  %add16 = add nsw i64 %20, 1
+  store i64 %add16, ptr %seconds15, align 8
+  %21 = load ptr, ptr %sum.addr, align 8
+  %nanoseconds17 = getelementptr inbounds %struct.time, ptr %21, i32 0, i32 1
+  %22 = load i64, ptr %nanoseconds17, align 8
+  %sub18 = sub nsw i64 %22, 1000000000
+  store i64 %sub18, ptr %nanoseconds17, align 8
+  br label %if.end19
+
+if.end19:
+  %23 = load ptr, ptr %before.addr, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %23, ptr align 8 %now, i64 16, i1 false)
+  ret void
+}
 
 define void @vdla_parallel(ptr %pool, ptr %function, ptr %context, i32 %tasks) noinline nounwind {
 entry:
@@ -476,6 +778,12 @@ while.end:
   %7 = load i32, ptr %state, align 4
   ret i32 %7
 }
+
+declare ptr @memcpy(ptr, ptr, i64)
+
+declare ptr @memset(ptr, i32, i64)
+
+declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg)
 
 declare void @vdla_pause()
 

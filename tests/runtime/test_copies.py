@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdla.runtime.copies import Copies, constants_of, plan_copies
-from vdla.runtime.plan import Accelerate, Gpu, Host, reads, writes
+from vdla.runtime.copies import NOTHING, Copies, constants_of, plan_copies
+from vdla.runtime.plan import Accelerate, Copy, Gpu, Host, Next, reads, writes
 
 CONSTANTS, INPUTS, MADE = ("v", "w"), ("x",), ("a", "b", "c", "d")
 NAMES = (*CONSTANTS, *INPUTS, *MADE)
@@ -41,13 +41,13 @@ class Sides:
 
     def run(self, plan, outputs, turn):
         self.image.update({name: f"{name}{turn}" for name in INPUTS})
-        before, last = plan_copies(plan, CONSTANTS, outputs)
-        for step, copies in zip(plan, before, strict=True):
-            self.copy(copies)
+        behind, before = plan_copies(plan, CONSTANTS, outputs)
+        for number, step in enumerate(plan):
+            self.copy(before.get(number, NOTHING))
             side = self.gpu if isinstance(step, Gpu) else self.image
             value = result(step, side, turn)
             side.update(dict.fromkeys(writes(step), value))
-        self.copy(last)
+        self.copy(behind.get(len(plan), NOTHING))
         return [self.image[name] for name in outputs]
 
     def copy(self, copies):
@@ -89,9 +89,9 @@ def test_before_the_step_that_reads():
         Gpu("h", "h", ("b", "a", "c")),
         Host("i", "i", ("c", "y")),
     )
-    before, last = plan_copies(plan, {"w"}, ["y", "b", "y", "b"])
-    assert before == [Copies(), Copies(out=("a",)), Copies(), Copies(to_image=("c",))]
-    assert last == Copies(to_image=("b",))
+    behind, before = plan_copies(plan, {"w"}, ["y", "b", "y", "b"])
+    assert before == {1: Copies(out=("a",)), 3: Copies(to_image=("c",))}
+    assert behind == {4: Copies(to_image=("b",))}
     assert constants_of(plan, {"w", "v"}) == ("w",)
 
 
@@ -102,9 +102,9 @@ def test_a_tensor_that_is_written_again_is_copied_again():
         Host("h", "h", ("x", "a")),
         Gpu("i", "i", ("a", "c")),
     )
-    before, last = plan_copies(plan, (), ["c"])
-    assert [each.out for each in before] == [(), ("a",), (), ("a",)]
-    assert last == Copies(to_image=("c",))
+    behind, before = plan_copies(plan, (), ["c"])
+    assert {number: each.out for number, each in before.items()} == {1: ("a",), 3: ("a",)}
+    assert behind == {4: Copies(to_image=("c",))}
 
 
 def test_programs_of_the_accelerator_read_and_write_on_the_image():
@@ -113,6 +113,20 @@ def test_programs_of_the_accelerator_read_and_write_on_the_image():
         Accelerate("p", ("conv",), ("a",), ("b",)),
         Gpu("h", "h", ("b", "c")),
     )
-    before, last = plan_copies(plan, (), ["c"])
-    assert before[1:] == [Copies(to_image=("a",)), Copies(out=("b",))]
-    assert last == Copies(to_image=("c",))
+    behind, before = plan_copies(plan, (), ["c"])
+    assert [before[number] for number in (1, 2)] == [Copies(to_image=("a",)), Copies(out=("b",))]
+    assert behind == {3: Copies(to_image=("c",))}
+
+
+def test_between_jumps_all_is_on_the_image():
+    """A loop whose turn the GPU computes: what the next turn reads is there, whoever comes."""
+    plan = (
+        Gpu("g", "g", ("x", "a")),
+        Gpu("h", "h", ("a", "w", "b")),
+        Copy("c", ("b", "a")),
+        Next("loop", 1, "turn", 3),
+        Host("i", "i", ("a", "y")),
+    )
+    behind, before = plan_copies(plan, {"w"}, ["y"])
+    assert behind == {1: Copies(to_image=("a",)), 2: Copies(to_image=("b",))}
+    assert before == {0: Copies(out=("x",)), 1: Copies(out=("a",))}

@@ -58,12 +58,15 @@ def test_what_steps_read_and_write():
     [
         (
             {"kind": "npu"},
-            "steps: expected one of kind host, vdla, gpu, onnxruntime, outputs, outside, "
-            "found 'npu'",
+            "steps: expected one of kind host, vdla, gpu, onnxruntime, outputs, outside, copy, "
+            "clear, jump, next, call, return, found 'npu'",
         ),
-        ({"function": 3}, "steps: expected function of a host step, found 3"),
-        ({"args": ["x", 1]}, "steps: expected args of a host step, found ['x', 1]"),
-        ({"args": "x"}, "steps: expected args of a host step, found 'x'"),
+        ({"function": 3}, "steps: expected function of a host step, text, found 3"),
+        (
+            {"args": ["x", 1]},
+            "steps: expected args of a host step, a list of names, found ['x', 1]",
+        ),
+        ({"args": "x"}, "steps: expected args of a host step, a list of names, found 'x'"),
     ],
 )
 def test_what_it_may_not_say(changed, message):
