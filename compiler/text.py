@@ -127,6 +127,13 @@ class Reader:
         self.next()
         return result
 
+    def several(self, rule: Callable[[], Made]) -> list[Made]:
+        """One or more of what ``rule`` reads, with commas between them."""
+        result = [rule()]
+        while self.take(","):
+            result.append(rule())
+        return result
+
     def take(self, text: str) -> bool:
         """Takes the next token if it is this word or mark."""
         if result := self.sees(text):

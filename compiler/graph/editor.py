@@ -170,13 +170,15 @@ class Editor(Neighbours):
         self._places[place][first : first + len(old)] = new
         for node in old:
             del self._at[id(node)]
-            if self._makers.get(node.output) is node:
-                del self._makers[node.output]
+            for name in node.outputs:
+                if self._makers.get(name) is node:
+                    del self._makers[name]
             for name in node.inputs:
                 readers = self._readers[name]
                 del readers[next(n for n, each in enumerate(readers) if each is node)]
         for node in new:
-            self._at[id(node)], self._makers[node.output] = place, node
+            self._at[id(node)] = place
+            self._makers.update(dict.fromkeys(node.outputs, node))
             for name in node.inputs:
                 self._readers[name].append(node)
 
@@ -278,9 +280,9 @@ def remove_dead(graph: Graph) -> Graph:
     live = set(graph.outputs)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.output in live:
+        if not live.isdisjoint(node.outputs):
             kept.append(node)
-            live.update(node.inputs, node.inner_tensors)
+            live.update(node.inputs, node.outputs, node.inner_tensors)
     live.update(graph.inputs)
     return replace(
         graph,

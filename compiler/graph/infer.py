@@ -41,15 +41,55 @@ def verify(graph: Graph, spec: Spec | None = None, before: Graph | None = None) 
         for name in node.inputs:
             if name not in known:
                 raise node.error("operands defined before their use", name)
-        if node.output in known:
-            raise node.error("a tensor written once", node.output)
-        known.add(node.output)
-        if id(node) not in checked or not changed.isdisjoint((*node.inputs, node.output)):
+        for name in node.outputs:
+            if name in known:
+                raise node.error("a tensor written once", name)
+            known.add(name)
+        if id(node) not in checked or not changed.isdisjoint((*node.inputs, *node.outputs)):
             _verify_node(graph, node)
     for name in graph.outputs:
         if name not in known:
             raise GraphError(f"expected output {name} to be written by a node, found none")
     return graph
+
+
+def verify_whole(graph: Graph) -> Graph:
+    """Checks a graph with its regions and functions: each by the rules of :func:`verify`, and that
+    no two of their tensors or nodes have one name.
+
+    Raises:
+        GraphError: as :func:`verify`, or a function calls one that isn't there.
+    """
+    tensors, nodes = set[str](), set[str]()
+    for each in (graph, *graph.functions.values()):
+        for part in each.whole():
+            verify(part)
+            _verify_names(part, tensors, nodes)
+            for call in part.of(ops.Call):
+                _verify_call(call, part, graph.functions)
+    return graph
+
+
+def _verify_names(graph: Graph, tensors: set[str], nodes: set[str]) -> None:
+    """Adds the names of a part of a graph to those of the parts before it."""
+    for known, names in ((tensors, [*graph.tensors]), (nodes, [n.name for n in graph.nodes])):
+        if twice := known.intersection(names):
+            raise GraphError(f"{graph.name}: expected names of its own, found {min(twice)} again")
+        known.update(names)
+
+
+def _verify_call(node: ops.Call, graph: Graph, functions: Mapping[str, Graph]) -> None:
+    """Checks that a function is there, and takes and gives what a call of it says."""
+    if node.function not in functions:
+        known = ", ".join(functions) or "none"
+        raise node.error(f"a function of the graph ({known})", node.function)
+    function = functions[node.function]
+    node.check_inputs(function, [graph.tensors[name] for name in node.inputs])
+    results = ops.control.results_of(function)
+    if len(results) != len(node.shapes):
+        raise node.error(f"{len(node.shapes)} results of {node.function}", len(results))
+    for kind, name in zip(results, node.outputs, strict=True):
+        node.check(f"a result of {node.function}", graph.tensors[name], kind)
 
 
 def _changed(graph: Graph, before: Graph | None) -> set[str]:
@@ -78,10 +118,13 @@ def _verify_tensors(graph: Graph, changed: Iterable[str]) -> None:
 
 def _verify_node(graph: Graph, node: Node) -> None:
     """Checks the types of what a node reads and writes."""
-    for name in (*node.inputs, node.output):
+    for name in (*node.inputs, *node.outputs):
         kind = graph.tensors[name]
         if 0 in kind.shape:
             raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")
+    if isinstance(node, ops.Control):
+        _verify_control(graph, node)
+        return
     kind = graph.tensors[node.output]
     shapes = [graph.tensors[name].shape for name in node.inputs]
     shape = node.result_shape(shapes)
@@ -92,6 +135,17 @@ def _verify_node(graph: Graph, node: Node) -> None:
     elif shape != kind.shape:
         raise node.error(f"an output of shape {list(shape)}", list(kind.shape))
     verify_dtypes(graph.tensors, node)
+
+
+def _verify_control(graph: Graph, node: ops.Control) -> None:
+    """Checks the types of what a node with regions reads and writes, and its regions."""
+    kinds = node.result_types([graph.tensors[name] for name in node.inputs])
+    if len(kinds) != len(node.outputs):
+        raise node.error(f"{len(kinds)} results", len(node.outputs))
+    for kind, name in zip(kinds, node.outputs, strict=True):
+        node.check(f"a result {name}", kind, graph.tensors[name])
+    for region in node.regions:
+        verify(region)
 
 
 def verify_dtypes(tensors: Mapping[str, TensorType], node: Node) -> None:

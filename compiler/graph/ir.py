@@ -5,12 +5,13 @@ fields and what they mean, its typing rule, its meaning in numpy, its plain expr
 
 Grammar::
 
-    Graph      := inputs outputs nodes tensors constants
+    Graph      := inputs outputs nodes tensors constants functions
     inputs     := tensor*                       names the caller supplies
     outputs    := tensor*                       names the caller reads
     nodes      := Node*                         in an order where every use follows its definition
     tensors    := tensor -> TensorType          every tensor: inputs, constants and results
     constants  := tensor -> array               the tensors known at compile time
+    functions  := name -> Graph                 of the outermost graph; called from any region
 
 Operators, each in the first family that takes it, as their classes in ``ops`` say, and steps of
 an operator's epilogue; ``python tools/pages.py`` writes these rules::
@@ -40,10 +41,12 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
                 | ScatterElements | ScatterND | Take | TopK | Transpose | Unary | Where
     Step       := AddStep | TableStep
 
-Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense
-weights O, I. Pads are (top, left, bottom, right). Integer nodes work on int8 and follow their
-``evaluate`` bit for bit; ``rq(x, s)`` is ``vdla.isa.numbers.rq``: round-half-even of ``x * s``,
-computed exactly.
+Every node writes one tensor, but for those of control (``ops/control.py``), which hold graphs of
+their own: regions. A region is closed: it reads its inputs and constants alone.
+
+Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense weights O, I. Pads are (top,
+left, bottom, right). Integer nodes work on int8 and follow their ``evaluate`` bit for bit;
+``rq(x, s)`` is ``vdla.isa.numbers.rq``: round-half-even of ``x * s``, computed exactly.
 """
 
 from __future__ import annotations
@@ -162,7 +165,7 @@ class Reader:
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The fields that are neither tensor names nor the node's own name."""
         for f in fields(self):
-            if f.name not in self.OPERANDS and f.name not in ("name", "output"):
+            if f.name not in self.OPERANDS and f.name not in ("name", "output", "others"):
                 yield f.name, getattr(self, f.name)
 
 
@@ -315,6 +318,16 @@ class Node(Reader):
         return super().parameters.union(*(step.parameters for step in self.epilogue))
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The tensors written, in order: one, unless the operator holds graphs."""
+        return (self.output,)
+
+    @property
+    def regions(self) -> tuple[Graph, ...]:
+        """The graphs that it holds, which it runs once, several times or not at all."""
+        return ()
+
+    @property
     def inner_tensors(self) -> tuple[str, ...]:
         """The tensors that it keeps to itself, which have types: what passes between its parts."""
         return ()
@@ -356,10 +369,11 @@ class Graph:
     constants: dict[str, Array] = field(default_factory=dict)
     name: str = "graph"
     reasons: dict[str, str] = field(default_factory=dict)  # why a node by its name stayed float
+    functions: dict[str, Graph] = field(default_factory=dict)  # that nodes call by their names
 
     def producers(self) -> dict[str, Node]:
         """Tensor to the node that writes it."""
-        return {node.output: node for node in self.nodes}
+        return {name: node for node in self.nodes for name in node.outputs}
 
     def uses(self) -> dict[str, list[Node]]:
         """Tensor to the nodes that read it, once per read."""
@@ -399,4 +413,12 @@ class Graph:
             {**self.constants, **(constants or {})},
             self.name,
             self.reasons,
+            self.functions,
         )
+
+    def whole(self) -> Iterator[Graph]:
+        """The graph itself, then those that its nodes hold, each with those that its own hold."""
+        yield self
+        for node in self.nodes:
+            for region in node.regions:
+                yield from region.whole()

@@ -3,12 +3,14 @@
 Grammar of the text; tokens are those of :mod:`vdla.compiler.text`, every rule but ``type`` and
 ``value`` is a line, ``x,*`` is any number of x with commas between::
 
+    text     ::= graph+                             functions behind the first, by their names
     graph    ::= "graph" NAME, and indented: (input | constant | output | node)*
     input    ::= "input" NAME ":" type              what the caller supplies
     constant ::= "constant" NAME ":" type           its array stands beside the text
     output   ::= "output" NAME                      what the caller reads
-    node     ::= node: NAME ":" output: NAME "=" OP "(" operand: NAME,* ")" field* ":" type
-                 and indented: ["float" "because" STRING], the parts of a Fused: node*
+    node     ::= node: NAME ":" output: NAME,* "=" OP "(" operand: NAME,* ")" field* ":" type,*
+                 and indented: ["float" "because" STRING], the parts of a Fused: node*,
+                 the regions of a node of control: graph*
     field    ::= NAME "=" value
     value    ::= NUMBER | STRING | "True" | "False" | "None" | "(" value,* ")"
                | RECORD "(" (NAME "=" value),* ")"  a requantization, or a step of an epilogue
@@ -22,15 +24,15 @@ fields that are left out take the class's defaults. Order counts: what a node re
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.infer import verify_whole
 from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, Node
 from vdla.compiler.graph.printer import field_key, is_record
 from vdla.compiler.graph.types import RECORDS, TENSOR_DTYPES, Array, Quant, TensorType
@@ -47,7 +49,7 @@ def parse_graph(text: str, values: Mapping[str, Array]) -> Graph:
     """The graph of a text; ``format_graph`` prints it as it was.
 
     Args:
-        text: one ``graph``.
+        text: one ``graph``, and its functions.
         values: what stands beside it, as ``printer.beside`` gives it: constants by name, and long
             fields of nodes. What the text doesn't name is ignored.
 
@@ -55,7 +57,7 @@ def parse_graph(text: str, values: Mapping[str, Array]) -> Graph:
         ParseError: the text breaks the grammar, a value is missing or has another type, or the
             graph isn't well formed; names line and column.
     """
-    return Parser(text, values).graph()
+    return Parser(text, values).text()
 
 
 def write_values(path: Path, values: Mapping[str, Array]) -> None:
@@ -96,26 +98,44 @@ class Parser:
         self.reasons: dict[str, str] = {}
         self.places: dict[str, Token] = {}  # of nodes
 
+    def text(self) -> Graph:
+        start = self.read.token
+        first, functions = self.graph(), dict[str, Graph]()
+        while self.read.token.kind != "end":
+            token = self.read.token
+            function = self.graph()
+            if function.name in functions:
+                raise self.read.error("each function once", token, f"{function.name} twice")
+            functions[function.name] = function
+        graph = replace(first, functions=functions)
+        try:
+            verify_whole(graph)
+        except GraphError as error:
+            raise self.read.refused(str(error), self.places.get(error.node, start)) from None
+        return graph
+
     def graph(self) -> Graph:
-        start = self.read.expect("graph")
+        """A graph, with tensors of its own."""
+        around = self.tensors, self.constants, self.reasons
+        self.tensors, self.constants, self.reasons = {}, {}, {}
+        try:
+            return self.lines()
+        finally:
+            self.tensors, self.constants, self.reasons = around
+
+    def lines(self) -> Graph:
+        self.read.expect("graph")
         name = self.read.name("the graph's name")
         inputs: list[str] = []
         outputs: dict[str, Token] = {}
         nodes: list[Node] = []
         for _ in self.read.block("an input, a constant, an output or a node"):
             self.line(inputs, outputs, nodes)
-        if self.read.token.kind != "end":
-            raise self.read.error("the end of the text")
         for output, token in outputs.items():
             if output not in self.tensors:
                 raise self.read.error("an output that is a tensor above or below", token, output)
-        graph = Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
-                      name, self.reasons)  # fmt: skip
-        try:
-            verify(graph)
-        except GraphError as error:
-            raise self.read.refused(str(error), self.places.get(error.node, start)) from None
-        return graph
+        return Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
+                     name, self.reasons)  # fmt: skip
 
     def line(self, inputs: list[str], outputs: dict[str, Token], nodes: list[Node]) -> None:
         word = "" if self.read.after.text == ":" else self.read.token.text
@@ -191,14 +211,19 @@ class Parser:
         self.places[name] = token
         self.read.expect(":")
         at = self.read.token
-        output = self.read.name("a tensor's name")
+        output, *others = self.read.several(lambda: self.read.name("a tensor's name"))
         self.read.expect("=")
         draft = self.operator(name, output)
+        draft.take_others(others, lambda: self.read.error(f"one result of {draft.op}", at))
         self.read.expect(":")
-        kind = self.type()
+        kind, *kinds = self.read.several(self.type)
+        if len(kinds) != len(others):
+            count = str(1 + len(kinds))
+            raise self.read.error(f"types of {1 + len(others)} results", actual=count)
         parts = self.below(name, draft)
         if parts is None:
-            self.define(output, at, kind)
+            for each, its in zip((output, *others), (kind, *kinds), strict=True):
+                self.define(each, at, its)
             return draft(())
         if parts[-1].output != output or self.tensors[output] != kind:
             last = parts[-1].output
@@ -210,11 +235,14 @@ class Parser:
         to ``reasons``.
         """
         parts: list[Node] = []
+        regions = list(draft.regions)
         if not self._indented():
             self.read.end_line()
         else:
             for _ in self.read.block("a part"):
-                if self.read.sees("float") and self.read.after.text == "because":
+                if regions and self.read.sees("graph"):
+                    draft.fields[regions.pop(0)] = self.graph()
+                elif self.read.sees("float") and self.read.after.text == "because":
                     self.read.next(), self.read.next()
                     self.reasons[name] = self.read.string("a reason")
                     self.read.end_line()
@@ -222,6 +250,8 @@ class Parser:
                     parts.append(self.node(name))
                 else:
                     raise self.read.error(f"float because, the one line below a {draft.op}")
+        if regions:
+            raise self.read.error(f"{len(draft.regions)} graphs below the {draft.op} above")
         if draft.parts and not parts:
             raise self.read.error(f"the parts of the {draft.op} above")
         return tuple(parts) if draft.parts else None
@@ -334,6 +364,9 @@ class _Draft(_Fields):
     def __init__(self, cls: type[Node], name: str, output: str) -> None:
         super().__init__(cls, name, name=name, output=output)
         self.operands = {key: self.open.pop(key) for key in cls.OPERANDS}
+        self.regions = [key for key, hint in self.open.items() if hint is Graph]
+        for key in self.regions:
+            del self.open[key]
         nested = [key for key, hint in self.open.items() if Node in get_args(hint)]
         self.parts = nested[0] if nested else ""
         self.open.pop(self.parts, None)
@@ -341,6 +374,13 @@ class _Draft(_Fields):
     def path(self, key: str) -> str:
         """The name under which a long field stands beside the text."""
         return field_key(self.where, key)
+
+    def take_others(self, names: list[str], refused: Callable[[], ParseError]) -> None:
+        """Gives the results behind the first one their names; raises where there are none."""
+        if self.open.pop("others", None) is not None:
+            self.fields["others"] = tuple(names)
+        elif names:
+            raise refused()
 
     def take_operands(self, names: list[str]) -> str:
         """Gives the operands their names; what was expected if they are too few or too many."""

@@ -11,6 +11,8 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.liveness import live_after
+from vdla.compiler.graph.ops.flow import Leave
 from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.types import Array
 from vdla.isa.config import Config
@@ -66,16 +68,39 @@ def lifetimes(
     end = len(graph.nodes)
     last = {node.name: i for i, node in enumerate(graph.nodes)}
     last |= {before: last[after] for after, before in beside.items()}
-    spans = dict.fromkeys(graph.inputs, (-1, -1))
+    spans = _spans(graph)
     for i, node in enumerate(graph.nodes):
         for name in graph.activations(node):
             spans[name] = (spans[name][0], max(spans[name][1], last[node.name]))
-        spans[node.output] = (i, i)
         spans |= dict.fromkeys(scratch.get(node.name, ()), (i, last[node.name]))
+    called = _first_called(graph)
+    return {
+        name: (first, till) if till < called or name in graph.outputs else (-1, end)
+        for name, (first, till) in spans.items()
+    }
+
+
+def _spans(graph: Graph) -> dict[str, tuple[int, int]]:
+    """Activation to the first and the last node at which its value is needed."""
+    end, spans = len(graph.nodes), dict.fromkeys(graph.inputs, (-1, -1))
+    for i, node in enumerate(graph.nodes):
+        for name in node.outputs:
+            first, till = spans.get(name, (i, i))
+            spans[name] = (first, max(till, i))
+    for name, places in live_after(graph).items():
+        first, till = spans[name]
+        spans[name] = (first, max(till, places.bit_length()))
     for name in graph.outputs:
         if name in spans:
             spans[name] = (spans[name][0], end)
     return spans
+
+
+def _first_called(graph: Graph) -> int:
+    """The first node of the functions behind a graph with jumps: what they have keeps its place all
+    the time, since they may be called anywhere."""
+    ends = (i for i, node in enumerate(graph.nodes) if isinstance(node, Leave))
+    return next(ends, len(graph.nodes)) + 1
 
 
 def address_views(graph: Graph) -> dict[str, View]:

@@ -37,46 +37,59 @@ def format_type(kind: TensorType) -> str:
 
 
 def format_node(node: Node, graph: Graph, place: str = "") -> Iterator[str]:
-    """``conv1: y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``, and the parts of a fused one."""
-    attributes = list(node.attributes())
-    values = "".join(f" {key}={_value(value)}" for key, value in attributes if not _parts(value))
+    """``conv1: y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``, and the parts of a fused one, or
+    regions."""
+    fields = ((key, value) for key, value in node.attributes() if not _nested(value))
+    values = "".join(f" {key}={_value(value)}" for key, value in fields)
     operands = ", ".join(map(write_name, node.own_inputs))
-    call = f"{write_name(node.output)} = {type(node).__name__}({operands}){values}"
-    kind = format_type(graph.tensors[node.output])
-    yield f"{write_name(node.name)}: {call} : {kind}" + (f"  # on {place}" if place else "")
-    for _, value in attributes:
+    results = ", ".join(map(write_name, node.outputs))
+    call = f"{results} = {type(node).__name__}({operands}){values}"
+    kinds = ", ".join(format_type(graph.tensors[name]) for name in node.outputs)
+    yield f"{write_name(node.name)}: {call} : {kinds}" + (f"  # on {place}" if place else "")
+    for _, value in node.attributes():
         for part in _parts(value):
             yield from (f"  {line}" for line in format_node(part, graph))
+        if isinstance(value, Graph):
+            yield from (f"  {line}" for line in _graph_lines(value, {}))
 
 
 def format_graph(graph: Graph, places: Mapping[str, str] | None = None) -> str:
-    """The whole graph; ``places`` maps node names to devices, for people."""
+    """The whole graph, and its functions behind it; ``places`` maps node names to devices, for
+    people."""
+    graphs = (graph, *graph.functions.values())
+    return "".join(f"{line}\n" for each in graphs for line in _graph_lines(each, places or {}))
+
+
+def _graph_lines(graph: Graph, places: Mapping[str, str]) -> list[str]:
+    """A graph or a region, line by line."""
     lines = [f"graph {write_name(graph.name)}"]
     for title, names in (("input", graph.inputs), ("constant", graph.constants)):
         lines += [f"  {title} {write_name(n)} : {format_type(graph.tensors[n])}" for n in names]
     lines += [f"  output {write_name(n)}" for n in graph.outputs]
     for node in graph.nodes:
-        place = (places or {}).get(node.name, "")
+        place = places.get(node.name, "")
         lines += (f"  {line}" for line in format_node(node, graph, place))
         if node.name in graph.reasons:
             lines.append(f"    float because {write_string(graph.reasons[node.name])}")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def beside(graph: Graph) -> dict[str, Array]:
     """Arrays that the text names and doesn't hold: constants, long tuples, models of External
-    nodes.
+    nodes; of regions and functions, too.
 
     A constant's key is its name. A field of a node is under ``NODE@FIELD``, a model as uint8.
 
     Raises:
         GraphError: a constant's name is also the key of a field.
     """
-    result = dict(graph.constants)
-    for node in graph.nodes:
+    graphs = [part for each in (graph, *graph.functions.values()) for part in each.whole()]
+    constants = {name: array for each in graphs for name, array in each.constants.items()}
+    result = dict(constants)
+    for node in (node for each in graphs for node in each.nodes):
         for each, key, value in _fields(node):
             name = field_key(each.name, key)
-            if name in graph.constants:
+            if name in constants:
                 raise GraphError(f"expected no constant called {name}, found one")
             result[name] = (
                 np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value)
@@ -118,6 +131,11 @@ def is_record(value: object) -> TypeGuard[Record]:
 def _parts(value: object) -> tuple[Node, ...]:
     parts = value if isinstance(value, tuple) else ()
     return tuple(part for part in parts if isinstance(part, Node))
+
+
+def _nested(value: object) -> bool:
+    """Whether a field stands below its node's line: parts, or a region."""
+    return bool(_parts(value)) or isinstance(value, Graph)
 
 
 def _is_long(value: object) -> bool:

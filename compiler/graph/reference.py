@@ -7,19 +7,79 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, IntegerNode, Node
 from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.ops.control import results_of
 from vdla.compiler.graph.types import Array
 
+Functions = Mapping[str, Graph]
 
-def evaluate(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Every tensor's value, by name; blocked tensors in their physical shape."""
+
+def evaluate(
+    graph: Graph, inputs: Mapping[str, Array], functions: Functions | None = None
+) -> dict[str, Array]:
+    """Every tensor's value, by name; blocked tensors in their physical shape.
+
+    ``functions`` are those that its nodes call by their names, where they aren't its own.
+    """
     values = {**graph.constants, **{name: inputs[name] for name in graph.inputs}}
     for node in graph.nodes:
         operands = [values[name] for name in node.inputs]
-        values[node.output] = evaluate_node(graph, node, operands)
+        if isinstance(node, ops.Control):
+            results = _evaluate_control(
+                node, operands, graph.functions if functions is None else functions
+            )
+            values.update(zip(node.outputs, results, strict=True))
+        else:
+            values[node.output] = evaluate_node(graph, node, operands)
     return values
+
+
+def _results(graph: Graph, operands: Sequence[Array], functions: Functions) -> list[Array]:
+    """The results of a region or a function for operands in the order of its inputs."""
+    values = evaluate(graph, dict(zip(graph.inputs, operands, strict=True)), functions)
+    return [values[name] for name in graph.outputs]
+
+
+def _evaluate_control(
+    node: ops.Control, operands: Sequence[Array], functions: Functions
+) -> Sequence[Array]:
+    """The results of a node that holds graphs.
+
+    Raises:
+        GraphError: a loop goes on after as many turns as it has at most.
+    """
+    if isinstance(node, ops.If):
+        condition, *captured = operands
+        return _results(node.then if condition.all() else node.otherwise, captured, functions)
+    if isinstance(node, ops.Call):
+        return _results(functions[node.function], operands, functions)
+    assert isinstance(node, ops.Loop)
+    rows = [
+        np.zeros((node.turns, *kind.shape), kind.dtype)
+        for kind in results_of(node.body)[isinstance(node, ops.While) + node.carried :]
+    ]
+    go, operands = (operands[0], operands[1:]) if isinstance(node, ops.While) else (None, operands)
+    carried, others = list(operands[: node.carried]), operands[node.carried :]
+    scanned = node.scanned if isinstance(node, ops.Scan) else 0
+    for turn in range(node.turns):
+        if go is not None and not go.all():
+            break
+        slices = [each[turn] for each in others[:scanned]]
+        inputs = [np.array(turn, np.int64), *carried, *slices, *others[scanned:]]
+        results = _results(node.body, inputs, functions)
+        if go is not None:
+            go, *results = results
+        carried = results[: node.carried]
+        for row, value in zip(rows, results[node.carried :], strict=True):
+            row[turn] = value
+    else:
+        if go is not None and go.all():
+            raise node.error(f"an end after at most {node.turns} turns", "none")
+    return [*carried, *rows]
 
 
 def evaluate_node(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:

@@ -13,6 +13,7 @@ from vdla.compiler.graph.ops.batch_norm import BatchNorm, QBatchNorm
 from vdla.compiler.graph.ops.blocks import Pack, Unpack
 from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
+from vdla.compiler.graph.ops.control import Call, Control, If, Loop, Scan, While
 from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
@@ -51,9 +52,11 @@ __all__ = [
     "BatchNorm",
     "Binary",
     "ByAddresses",
+    "Call",
     "Cast",
     "Clip",
     "Concat",
+    "Control",
     "Conv2d",
     "Cumulate",
     "Custom",
@@ -69,9 +72,11 @@ __all__ = [
     "Gather",
     "GatherElements",
     "GatherND",
+    "If",
     "Im2col",
     "Interleave",
     "Interpolate",
+    "Loop",
     "MatMul",
     "MatMulInteger",
     "MaxPool",
@@ -98,6 +103,7 @@ __all__ = [
     "Reduce",
     "Relu",
     "Reshape",
+    "Scan",
     "ScatterElements",
     "ScatterND",
     "Softmax",
@@ -109,5 +115,6 @@ __all__ = [
     "Unary",
     "Unpack",
     "Where",
+    "While",
     "Windowed",
 ]

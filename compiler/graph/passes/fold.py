@@ -84,6 +84,8 @@ def merge_duplicates(graph: Graph) -> Graph:
     seen: dict[tuple[object, ...], Node] = {}
 
     def merged(node: Node, editor: Editor) -> Made:
+        if isinstance(node, ops.Control):
+            return None
         key = (type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output])
         first = seen.setdefault(key, node)
         if first.name == node.name or node.output in editor.outputs:
@@ -104,7 +106,9 @@ def fold_constants(graph: Graph) -> Graph:
 
 def _computed(node: Node, editor: Editor) -> Made:
     """Nothing: the result is a constant by then."""
-    if node.output in editor.outputs or any(name not in editor.constants for name in node.inputs):
+    if isinstance(node, ops.Control) or node.output in editor.outputs:
+        return None
+    if any(name not in editor.constants for name in node.inputs):
         return None
     if node.CONVERTS == "numbers" and editor.readers_of(node.output, ops.MatMul):
         return None
