@@ -4,59 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.plan import MemoryPlan, address_views, align, alignment, plan_memory
 from vdla.compiler.graph.types import Array
-from vdla.compiler.placement import Placements, report
-from vdla.compiler.targets.target import Code, Needs, Part, Target
+from vdla.compiler.linear import linear
+from vdla.compiler.network import Network, Parts
+from vdla.compiler.targets.target import Needs
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import Plan
-
-Parts = Mapping[str, Part]  # by their targets' devices
-
-
-@dataclass(frozen=True)
-class Network:
-    """A laid-out graph with the targets that run it, and the code of each node that takes any, by
-    the node's name; no addresses yet."""
-
-    graph: Graph
-    placements: Placements
-    targets: Sequence[Target]
-    codes: Mapping[str, Code[object]]
-
-    def parts(self) -> Parts:
-        """Parts of the network's module, none of which knows of the others."""
-        return {target.DEVICE: self._part(target) for target in self.targets}
-
-    def _part(self, target: Target) -> Part:
-        graph, placements = self.graph, self.placements
-        codes = {
-            name: code
-            for name, code in self.codes.items()
-            if placements[name].device == target.DEVICE
-        }
-        return target.part(graph, placements, codes)
-
-    def steps(self, parts: Parts) -> Plan:
-        """The run plan: nodes of one target that follow one another are a row, of which its part
-        makes steps. What is on no target's device is the last one's."""
-        last = self.targets[-1].DEVICE
-
-        def device(node: Node) -> str:
-            own = self.placements[node.name].device
-            return own if own in parts else last
-
-        rows = groupby(self.graph.nodes, device)
-        return tuple(step for name, row in rows for step in parts[name].steps(list(row)))
 
 
 @dataclass(frozen=True)
@@ -91,6 +53,7 @@ def link(network: Network, config: Config) -> LinkedNetwork:
     Raises:
         QueueError: the config's queues are too small for a stream to end.
     """
+    network = linear(network)
     parts = network.parts()
     steps = network.steps(parts)
     needs = _together([part.needs() for part in reversed([*parts.values()])])
@@ -120,13 +83,12 @@ def assemble(network: Network, config: Config, dump: Dumper) -> Module:
     Raises:
         TargetError: a target's tools lack something, as a linker.
     """
-    graph = network.graph
     linked = link(network, config)
-    memory = linked.memory
+    graph, memory = linked.network.graph, linked.memory
     module = Module(
         tensors=tensor_table(graph, memory, linked.constants),
-        inputs=list(graph.inputs),
-        outputs=list(graph.outputs),
+        inputs=list(network.graph.inputs),
+        outputs=list(network.graph.outputs),
         dram_bytes=linked.dram_bytes,
         steps=linked.steps,
         constants=linked.image,
@@ -134,14 +96,18 @@ def assemble(network: Network, config: Config, dump: Dumper) -> Module:
         identity=Identity.of(config),
         metadata={
             "model": graph.name,
-            "placement": report(graph, network.placements),
+            "placement": network.report(),
             "layers": [],
             "memory": {
                 "constants": memory.constant_bytes,
                 "activations": memory.arena_bytes,
                 "tensors": sum(graph.tensors[name].nbytes for name in memory.offsets),
             },
-            "work": {n: code.work for n, code in network.codes.items() if code.work is not None},
+            "work": {
+                name: code.work
+                for name, code in linked.network.codes.items()
+                if code.work is not None
+            },
             "indices": _index_sizes(graph),
             "streams": {},
         },

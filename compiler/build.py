@@ -8,21 +8,23 @@ ONNX → typed graph → fuse, fold → for each target: rewrite → place → f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from vdla.compiler.assemble import LinkedNetwork, Network, assemble, link
+from vdla.compiler.assemble import LinkedNetwork, assemble, link
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
+from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
 from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
@@ -150,19 +152,28 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
         GraphError: it is laid out for a device already.
     """
     options = options or Options()
-    network, dump = _network(graph, config, options)
-    return assemble(network, config, dump)
+    dump = Dumper(options.dump)
+    return assemble(_whole_network(graph, config, options, dump), config, dump)
 
 
 def link_graph(graph: Graph, config: Config, options: Options | None = None) -> LinkedNetwork:
     """An imported graph's streams and addresses, as ``compile_graph`` makes them; no processor's
     machine code is made."""
-    network, _ = _network(graph, config, options or Options())
-    return link(network, config)
+    options = options or Options()
+    return link(_whole_network(graph, config, options, Dumper(options.dump)), config)
 
 
-def _network(graph: Graph, config: Config, options: Options) -> tuple[Network, Dumper]:
-    """A graph with the code of each node, and who writes the texts after passes."""
+def _whole_network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
+    """A graph with its functions, and the code of each node."""
+    functions = {
+        name: _network(function, config, options, dump.within(name))
+        for name, function in graph.functions.items()
+    }
+    return replace(_network(graph, config, options, dump), functions=functions)
+
+
+def _network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
+    """A graph and its regions with the code of each node."""
     for name, kind in graph.tensors.items():
         if kind.block:
             raise GraphError(
@@ -170,12 +181,19 @@ def _network(graph: Graph, config: Config, options: Options) -> tuple[Network, D
                 f"{kind.block} channels; a graph after the pass layout or block_images is laid out "
                 "for its device and doesn't compile again"
             )
-    compilation = _compilation(graph, config, options)
+    compilation = _compilation(graph, config, options, dump)
     compilation.rewrite()
     compilation.check()
     compilation.lower(options.progress)
     compilation.lay_out()
-    return compilation.network(compilation.finish()), compilation.dump
+    regions = {
+        node.name: [
+            _network(region, config, options, dump.within(region.name)) for region in node.regions
+        ]
+        for node in compilation.graph.of(ops.Control)
+        if node.regions
+    }
+    return replace(compilation.network(compilation.finish()), regions=regions)
 
 
 def placed_network(graph: Graph, config: Config, options: Options | None = None) -> Network:
@@ -293,9 +311,11 @@ def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
     return compilation
 
 
-def _compilation(graph: Graph, config: Config, options: Options) -> _Compilation:
+def _compilation(
+    graph: Graph, config: Config, options: Options, dump: Dumper | None = None
+) -> _Compilation:
     """A graph at the beginning of its way."""
-    targets, dump = options.targets(config), Dumper(options.dump)
+    targets, dump = options.targets(config), dump or Dumper(options.dump)
     return _Compilation(graph, targets, dump, options.places, options.reasons)
 
 

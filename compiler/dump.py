@@ -20,6 +20,10 @@ class Dumper:
         self.counts: dict[str, int] = {}
         self.values: dict[str, Array] = {}
 
+    def within(self, name: str) -> Dumper:
+        """Who writes the texts of a region or a function into a folder of its own."""
+        return Dumper(self.folder and self.folder / path_part(name))
+
     def graph(self, name: str, graph: Graph) -> None:
         """The graph after a pass, and beside it the arrays that weren't there before it."""
         if self.folder is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.assemble import Network, tensor_table
+from vdla.compiler.assemble import tensor_table
 from vdla.compiler.build import Options, placed_network
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import address_views, plan_memory
+from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen.llvm import compile_optimized

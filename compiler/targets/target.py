@@ -77,9 +77,11 @@ class Needs:
 
 class Part(ABC):
     """A target's part of a module, which is asked for its steps first, and for the rest in the
-    order that stands here; ``codes`` are those of its nodes, by name."""
+    order that stands here; ``codes`` are those of its nodes, by name, and ``views`` are activations
+    that it has be some bytes of others."""
 
     codes: Mapping[str, Code[object]]
+    views: Mapping[str, View] = MappingProxyType({})
 
     @abstractmethod
     def steps(self, row: Sequence[Node]) -> Sequence[Step]:

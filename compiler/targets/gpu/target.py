@@ -47,6 +47,8 @@ class GpuTarget(Target):
         """Operators without an expression, and those whose steps need one another's results."""
         if isinstance(node, ops.External):
             return f"no kernel of a GPU: {node.reason}"
+        if isinstance(node, ops.Control):
+            return node.NOT_ACCELERATED
         if isinstance(node, ops.Custom):
             return "a user's operator has no kernel of a GPU"
         if isinstance(node, SEQUENTIAL):

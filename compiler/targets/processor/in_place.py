@@ -11,13 +11,14 @@ under another shape, is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.views import View
-from vdla.compiler.graph.plan import lifetimes
-from vdla.compiler.placement import Placements
+from vdla.compiler.graph.plan import address_views
+from vdla.compiler.graph.sharing import Sharing
+from vdla.compiler.placement import ACCELERATOR, ONNXRUNTIME, PROCESSOR, Placements
 from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.processor.views import on_processor_alone, views
 from vdla.compiler.targets.target import Code
@@ -26,7 +27,7 @@ from vdla.compiler.tir.injective import stores_once
 from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
 from vdla.compiler.tir.visitor import direct_exprs, replace_buffer, walk, walk_expr
 
-Shared = dict[str, View]  # a tensor to its place in the one whose bytes it is, which is no view
+Shared = Mapping[str, View]  # a tensor to its place in the one whose bytes it is, no view itself
 
 
 def in_place(
@@ -34,35 +35,37 @@ def in_place(
 ) -> tuple[FunctionCodes, Shared]:
     """The functions, some of which write over an operand now, and all tensors that share bytes.
 
-    Not where an accelerator takes part: its streams have their addresses.
+    No function does where an accelerator takes part: its streams have their addresses. Copies
+    share bytes there, too. With another device nothing does: it has a memory of its own, and its
+    tensors are copied by their names.
     """
-    if not on_processor_alone(placements):
+    if not {ACCELERATOR, PROCESSOR, ONNXRUNTIME}.issuperset(
+        each.device for each in placements.values()
+    ):
         return functions, {}
-    sharing = _Sharing(graph, placements, functions)
+    if not on_processor_alone(placements):
+        sharing = Sharing(graph, address_views(graph))
+        sharing.join_copies()
+        return functions, sharing.views
+    over = _WriteOver(Sharing(graph, views(graph, placements)), functions)
+    over.sharing.join_copies()
     for number, node in enumerate(graph.nodes):
         if node.name in functions:
-            sharing.write_over(number, node)
-    return sharing.functions, sharing.shared
+            over.write_over(number, node)
+    return over.functions, over.sharing.views
 
 
-class _Sharing:
-    """``last`` is, by the tensor whose bytes they are, the last node that reads any of them;
-    ``stores`` are the functions' only ones, and ``made`` the functions that write over: several
-    nodes may have one function."""
+class _WriteOver:
+    """Functions that are to write over operands.
 
-    def __init__(self, graph: Graph, placements: Placements, functions: FunctionCodes) -> None:
-        self.graph, self.functions = graph, dict(functions)
-        self.shared = views(graph, placements)
+    ``stores`` are their only ones, and ``made`` the functions that write over: several nodes may
+    have one function.
+    """
+
+    def __init__(self, sharing: Sharing, functions: FunctionCodes) -> None:
+        self.sharing, self.functions = sharing, dict(functions)
         self.stores: dict[str, Store | None] = {}
         self.made: dict[tuple[str, tuple[int, ...]], PrimFunc] = {}
-        self.last: dict[str, int] = {}
-        for name, (_, end) in lifetimes(graph).items():
-            root = self.place(name).whole
-            self.last[root] = max(self.last.get(root, end), end)
-
-    def place(self, name: str) -> View:
-        """The bytes that a tensor is."""
-        return self.shared.get(name, View(name))
 
     def write_over(self, number: int, node: Node) -> None:
         """Has a node write over an operand, if there is one that it may."""
@@ -75,29 +78,24 @@ class _Sharing:
             return
         operands: dict[str, list[int]] = {}
         for param, name in enumerate(function.args[:-1]):
-            operands.setdefault(self.place(name).whole, []).append(param)
+            operands.setdefault(self.sharing.place(name).whole, []).append(param)
+        result, offset = self.sharing.place(node.output)
         for root, params in operands.items():
-            place, *others = {self.place(function.args[param]) for param in params}
-            if others or self.last.get(root) != number:  # constants have no last reader
+            place, *others = {self.sharing.place(function.args[param]) for param in params}
+            if others or offset or not self.sharing.can_join(result, root, number):
                 continue
             if _overwritable(function.program, params, store):
-                self.join(node, function, tuple(params), place)
+                self.functions[node.name] = self.over(function, tuple(params))
+                self.sharing.join(result, place)
                 return
 
-    def join(
-        self, node: Node, function: Code[PrimFunc], params: tuple[int, ...], place: View
-    ) -> None:
-        """Makes a node's result the bytes that all its parameters ``params`` are."""
+    def over(self, function: Code[PrimFunc], params: tuple[int, ...]) -> Code[PrimFunc]:
+        """A function that writes its result over the parameters ``params``."""
         key = (function.program.name, params)
         if key not in self.made:
             self.made[key] = _over(function.program, params)
         args = tuple(name for param, name in enumerate(function.args) if param not in params)
-        self.functions[node.name] = replace(function, program=self.made[key], args=args)
-        self.last[place.whole] = self.last.pop(node.output)
-        for name, (whole, offset) in self.shared.items():
-            if whole == node.output:
-                self.shared[name] = View(place.whole, place.offset + offset)
-        self.shared[node.output] = place
+        return replace(function, program=self.made[key], args=args)
 
 
 def _only_store(func: PrimFunc) -> Store | None:

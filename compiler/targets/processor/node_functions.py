@@ -38,7 +38,8 @@ def node_functions(
     arrays: dict[bytes, str] = {}
     seen = views(graph, placements)
     for node in graph.nodes:
-        if placements[node.name].device != PROCESSOR or node.output in seen:
+        is_own = placements[node.name].device == PROCESSOR and not isinstance(node, ops.Control)
+        if not is_own or node.output in seen:
             continue
         form, names = _form(node, graph)
         if form in like:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.flow import Flow
 from vdla.compiler.placement import Placements
 from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.processor.codegen.link import link_shared
@@ -65,7 +66,9 @@ class HostPart(Part):
         """Constants that onnxruntime reads, that are results, and that functions read."""
         read = (name for node in self._external() for name in node.inputs)
         known = self.graph.constants
-        constants = {name: known[name] for name in (*read, *self.graph.outputs) if name in known}
+        moved = (name for node in self.graph.of(Flow) for name in node.inputs)
+        used = (*read, *moved, *self.graph.outputs)
+        constants = {name: known[name] for name in used if name in known}
         return Needs({**constants, **super().needs().constants}, views=self.views)
 
     def complete(self, module: Module, dump: Dumper) -> None:
@@ -75,7 +78,8 @@ class HostPart(Part):
             TargetError: there is no linker for the processor.
         """
         self._write(dump)
-        module.host = native_code(self.functions.values(), self.processor)
+        jumps = bool(self.graph.of(Flow))  # which are the runtime's, in every piece of code
+        module.host = native_code(self.functions.values(), self.processor, empty=jumps)
         module.external = {node.name: node.model for node in self._external()}
 
     def _external(self) -> list[ops.External]:
@@ -93,8 +97,10 @@ class HostPart(Part):
                 report("assembly", compile_assembly([after], self.processor))
 
 
-def native_code(functions: Iterable[PrimFunc], processor: Processor = NATIVE) -> HostCode | None:
-    """The functions, ready for a target; None if there are none.
+def native_code(
+    functions: Iterable[PrimFunc], processor: Processor = NATIVE, *, empty: bool = False
+) -> HostCode | None:
+    """The functions, ready for a target; None if there are none, unless code may be ``empty``.
 
     For this machine they are an object file, which the runtime links with LLVM; for another, which
     may have no LLVM, a shared object.
@@ -103,7 +109,7 @@ def native_code(functions: Iterable[PrimFunc], processor: Processor = NATIVE) ->
         TargetError: there is no linker for the target.
     """
     funcs = list(functions)
-    if not funcs:
+    if not funcs and not empty:
         return None
     code = compile_object(funcs, processor)
     sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}

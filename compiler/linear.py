@@ -1,0 +1,217 @@
+"""A network with control laid out: nodes one behind another, with labels and jumps between them.
+
+    If                                  While
+
+      goto else unless condition          go = condition; r = carried; turn = 0
+      then's nodes                      begin:
+      r = then's result                   goto end unless go
+      goto end                            x = r
+    else:                                 body's nodes
+      otherwise's nodes                   stacked[turn] = slice
+      r = otherwise's result              go = condition behind the turn; r = result
+    end:                                  next turn begin
+                                        end:
+
+A Scan has no condition, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
+stand behind all else: one copies what it is given, so that it may call itself.
+
+Most copies go away when it is decided which tensors share bytes (``graph/sharing.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.liveness import live_after
+from vdla.compiler.graph.ops import flow
+from vdla.compiler.graph.ops.control import TURN
+from vdla.compiler.graph.types import Array, TensorType
+from vdla.compiler.network import Network
+from vdla.compiler.placement import PROCESSOR, Placement
+from vdla.compiler.targets.target import Code
+
+FLOW = Placement(PROCESSOR, "control flow")
+Networks = Sequence[Network]
+
+
+def linear(network: Network) -> Network:
+    """A network whose graph has no regions any more; the same one where it had none."""
+    if not network.regions and not network.functions:
+        return network
+    lines = _Lines()
+    lines.add_network(network)
+    if network.functions:
+        lines.leave("main.end", network.graph.outputs)
+    for name, function in network.functions.items():
+        lines.add_function(name, function)
+    graph = replace(
+        network.graph,
+        nodes=tuple(lines.nodes),
+        tensors=lines.tensors,
+        constants=lines.constants,
+        functions={},
+    )
+    placements = {**lines.placements, **{n.name: FLOW for n in graph.of(flow.Flow)}}
+    framed = _with_frames(graph, network.functions)
+    return Network(framed, placements, network.targets, lines.codes)
+
+
+class _Lines:
+    """The nodes so far, with all that belongs to them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.tensors: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.placements: dict[str, Placement] = {}
+        self.codes: dict[str, Code[object]] = {}
+
+    # What stands in them ----------------------------------------------------------------------
+
+    def add_network(self, network: Network) -> None:
+        """The nodes of a network, those that hold regions with these."""
+        self.tensors |= network.graph.tensors
+        self.constants |= network.graph.constants
+        self.placements |= network.placements
+        self.codes |= network.codes
+        for node in network.graph.nodes:
+            if isinstance(node, ops.If):
+                self.add_choice(node, network.regions[node.name])
+            elif isinstance(node, ops.Loop):
+                self.add_loop(node, *network.regions[node.name])
+            elif isinstance(node, ops.Call):
+                self.add_call(node)
+            else:
+                self.nodes.append(node)
+
+    def add_choice(self, node: ops.If, regions: Networks) -> None:
+        """One of two regions."""
+        condition, *captured = node.operands
+        names = f"{node.name}.else", f"{node.name}.end"
+        self.goto(names[0], condition, when=False, name=f"{node.name}.begin")
+        for region, name in zip(regions, names, strict=True):
+            self.copy_all(captured, region.graph.inputs)
+            self.add_network(region)
+            self.copy_all(region.graph.outputs, node.outputs)
+            if name != names[1]:
+                self.goto(names[1], name=f"{node.name}.then")
+            self.label(name)
+
+    def add_loop(self, node: ops.Loop, body: Network) -> None:
+        """A region, turn after turn."""
+        begin, end, go = (f"{node.name}.{part}" for part in ("begin", "end", "go"))
+        operands, results = list(node.operands), list(body.graph.outputs)
+        turn, *inputs = body.graph.inputs
+        scanned = node.scanned if isinstance(node, ops.Scan) else 0
+        carried, captured = node.outputs[: node.carried], inputs[node.carried + scanned :]
+        if isinstance(node, ops.While):
+            self.tensors[go] = TensorType((), "bool")
+            self.copy(operands.pop(0), go)
+        self.copy_all(operands[: node.carried], carried)
+        self.copy_all(operands[node.carried + scanned :], captured)
+        self.tensors[turn] = TURN
+        self.clear(turn)
+        for name in node.outputs[node.carried :] if isinstance(node, ops.While) else ():
+            self.clear(name)
+        self.label(begin)
+        if isinstance(node, ops.While):
+            self.goto(end, go, when=False, name=f"{node.name}.head")
+        self.copy_all(carried, inputs[: node.carried])
+        parts = zip(
+            operands[node.carried :][:scanned], inputs[node.carried :][:scanned], strict=True
+        )
+        for name, part in parts:
+            self.copy(name, part, turn=turn)
+        self.add_network(body)
+        again = results.pop(0) if isinstance(node, ops.While) else ""
+        for name, whole in zip(results[node.carried :], node.outputs[node.carried :], strict=True):
+            self.copy(name, whole, turn=turn, whole=whole)
+        if again:
+            self.copy(again, go)
+        self.copy_all(results[: node.carried], carried)
+        strict = isinstance(node, ops.While)
+        self.add(flow.NextTurn(
+            name=node.name, output=turn, turn=turn, to=begin, turns=node.turns, strict=strict
+        ))  # fmt: skip
+        self.label(end)
+
+    def add_call(self, node: ops.Call) -> None:
+        """A function's operands where it reads them, a jump to it, and its results."""
+        given = [argument(node.function, n) for n in range(len(node.operands))]
+        made = [result(node.function, n) for n in range(len(node.outputs))]
+        self.copy_all(node.operands, given)
+        self.add(flow.Enter(
+            name=node.name, to=node.function, operands=tuple(given), results=tuple(made)
+        ))  # fmt: skip
+        self.copy_all(made, node.outputs)
+
+    def add_function(self, name: str, function: Network) -> None:
+        """A function, between a label and its end."""
+        graph = function.graph
+        given = [argument(name, n) for n in range(len(graph.inputs))]
+        made = [result(name, n) for n in range(len(graph.outputs))]
+        self.tensors |= {g: graph.tensors[n] for g, n in zip(given, graph.inputs, strict=True)}
+        self.tensors |= {m: graph.tensors[n] for m, n in zip(made, graph.outputs, strict=True)}
+        self.label(name)
+        self.copy_all(given, graph.inputs)
+        self.add_network(function)
+        self.copy_all(graph.outputs, made)
+        self.leave(f"{name}.end", made)
+
+    # Single nodes -----------------------------------------------------------------------------
+
+    def add(self, node: Node) -> None:
+        self.nodes.append(node)
+
+    def copy(self, data: str, output: str, **more: str) -> None:
+        """A copy, whose name says what it copies where."""
+        self.add(flow.Copy(name=f"{output} from {data}", output=output, data=data, **more))
+
+    def copy_all(self, sources: Iterable[str], targets: Iterable[str]) -> None:
+        """Copies of several tensors."""
+        for source, target in zip(sources, targets, strict=True):
+            self.copy(source, target)
+
+    def clear(self, name: str) -> None:
+        self.add(flow.Clear(name=f"{name} cleared", output=name))
+
+    def label(self, name: str) -> None:
+        self.add(flow.Label(name=name))
+
+    def goto(self, to: str, condition: str | None = None, *, when: bool = True, name: str) -> None:
+        self.add(flow.Goto(name=name, to=to, condition=condition, when=when))
+
+    def leave(self, name: str, results: Iterable[str]) -> None:
+        self.add(flow.Leave(name=name, operands=tuple(results)))
+
+
+def argument(function: str, number: int) -> str:
+    """The tensor in which a function gets an operand."""
+    return f"{function}.argument{number}"
+
+
+def result(function: str, number: int) -> str:
+    """The tensor in which a function gives a result."""
+    return f"{function}.result{number}"
+
+
+def _with_frames(graph: Graph, functions: Iterable[str]) -> Graph:
+    """The graph with the frame of each call: what the function around it needs when it returns."""
+    if not functions:
+        return graph
+    live, around, nodes = live_after(graph), "", list[Node]()
+    written: dict[str, str] = {}  # a tensor to the function that writes it
+    for node in graph.nodes:
+        around = node.name if isinstance(node, flow.Label) and node.name in functions else around
+        written.update(dict.fromkeys(node.outputs, around))
+    around = ""
+    for n, node in enumerate(graph.nodes):
+        around = node.name if isinstance(node, flow.Label) and node.name in functions else around
+        if isinstance(node, flow.Enter) and around:
+            kept = (t for t, where in written.items() if where == around and live[t] >> n & 1)
+            node = replace(node, frame=frozenset(kept) - {*node.results})
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
