@@ -83,7 +83,7 @@ class Calls:
 def _buffers(
     call: Function | Control, pool: Pool | None
 ) -> ctypes.Array[ctypes.c_void_p] | Control:
-    """What a call gets: the addresses of buffers and a pool, or how to go on."""
+    """The addresses of buffers and a pool that a function gets, or a control itself."""
     if isinstance(call, Control):
         return call
     addresses = (*call[1], pool.address if pool else 0)

@@ -84,7 +84,7 @@ def plan_copies(
 
 
 def _needed(copies: dict[int, Copies]) -> dict[int, Copies]:
-    """Those that copy anything."""
+    """The copies that copy anything."""
     return {number: each for number, each in copies.items() if each != NOTHING}
 
 

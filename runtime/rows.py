@@ -81,7 +81,7 @@ class Exits:
         return len(self.row) + 1 + self.steps.index(target)
 
     def target(self, end: int) -> int | Next | None:
-        """Where a run of the row led to; None for the step behind it."""
+        """The place that a run of the row led to; None for the step behind it."""
         return self.steps[end - len(self.row) - 1] if end > len(self.row) else None
 
 

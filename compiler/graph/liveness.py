@@ -1,4 +1,4 @@
-"""Where in a graph the value of a tensor is still needed, jumps considered.
+"""Places in a graph at which the value of a tensor is still needed, jumps considered.
 
 Places are the bits of an integer: bit n stands for node n, or for the place behind it.
 """
@@ -40,7 +40,7 @@ def taken(graph: Graph, live: Places) -> Places:
 
 
 def _live_with_jumps(graph: Graph) -> Places:
-    """The same of a graph with jumps: values flow backwards from where they are read, until
+    """Places as :func:`live_after` gives them, of a graph with jumps: needs flow backwards from where they are read, until
     nothing changes."""
     nodes, names = graph.nodes, _names(graph)
     number = {name: n for n, name in enumerate(names)}
@@ -72,7 +72,7 @@ def _live_with_jumps(graph: Graph) -> Places:
 
 
 def _names(graph: Graph) -> list[str]:
-    """What the caller gives and nodes write."""
+    """Names of what the caller gives and nodes write."""
     written = (name for node in graph.nodes for name in node.outputs)
     return list(dict.fromkeys((*graph.inputs, *written)))
 
