@@ -40,7 +40,7 @@ def taken(graph: Graph, live: Places) -> Places:
 
 
 def _live_with_jumps(graph: Graph) -> Places:
-    """Places as :func:`live_after` gives them, of a graph with jumps: needs flow backwards from where they are read, until
+    """Places as :func:`live_after` gives them, of a graph with jumps: needs flow backwards, until
     nothing changes."""
     nodes, names = graph.nodes, _names(graph)
     number = {name: n for n, name in enumerate(names)}
