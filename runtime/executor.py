@@ -55,6 +55,7 @@ from vdla.runtime.results import Report, RunResult, StepResult
 from vdla.runtime.rows import Exits, Place, control_of, split
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
+from vdla.runtime.values import assembled, taken_apart, tensors_of
 from vdla.support.machine import memory_bytes
 
 Array = NDArray[Any]
@@ -109,9 +110,10 @@ class Executor:
         Raises:
             InputError: a name, shape or dtype isn't the module's.
         """
-        check_inputs(self.module, inputs)
+        arrays = taken_apart(self.module.arguments, inputs)
+        check_inputs(self.module, arrays)
         with self._turns:
-            return self._run(inputs)
+            return self._run(arrays)
 
     def _run(self, inputs: Mapping[str, Array]) -> RunResult:
         for name in self.module.inputs:
@@ -133,6 +135,8 @@ class Executor:
 
     def _outputs(self) -> dict[str, Array]:
         """The module's outputs after a run."""
+        if self.module.values:
+            return {n: assembled(v, self.tensor) for n, v in self.module.values.items()}
         free = self._free
         return {
             name: free[name] if name in free else self.tensor(name).copy()
@@ -383,7 +387,8 @@ def _check_layout(module: Module) -> None:
             f"module: expected at most this machine's {memory:,} bytes of memory, found {size:,}; "
             f"the largest tensor, {name}, has {module.tensors[name].nbytes:,}"
         )
-    for name in (*module.inputs, *module.outputs):
+    made = (*module.arguments.values(), *module.values.values())
+    for name in (*module.inputs, *module.outputs, *(n for v in made for n in tensors_of(v))):
         if name not in module.tensors:
             raise ModuleError(f"module: expected known inputs and outputs, found {name}")
     for name, info in module.tensors.items():

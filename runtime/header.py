@@ -95,6 +95,11 @@ HEADER = _object({
     "host": {**HOST, "type": ["null", "object"]},
     "kernels": {**KERNELS, "type": ["null", "object"]},
     "metadata": ALL_OR_NONE,
+    "arguments": _table({"type": ["string", "object"]}),
+    "values": _list({
+        "type": "array", "items": [TEXT, {"type": ["string", "object"]}],
+        "minItems": 2, "maxItems": 2,
+    }),
     "sections": _list(_object({"name": TEXT, "size": SIZE, "crc32": SIZE})),
 })  # fmt: skip
 

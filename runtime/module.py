@@ -26,18 +26,19 @@ from pathlib import Path
 from typing import Any
 
 from vdla.isa.identity import Identity
-from vdla.runtime import kernels, plan
+from vdla.runtime import kernels, plan, values
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.header import check_header
 from vdla.runtime.kernels import Kernels
 from vdla.runtime.plan import Plan
+from vdla.runtime.values import Values
 from vdla.support.files import write_bytes
 from vdla.support.json_text import read_json
 from vdla.support.tables import html_table
 
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 PREFIX = struct.Struct("<8sIII")
 NOBODY = Identity("", "")  # of a module without programs
 CONSTANTS, HOST_CODE, KERNELS = "constants", "host", "kernels"
@@ -81,6 +82,7 @@ class Module:
 
     ``steps`` are its run plan. ``kernels`` are launched; ``programs``, ``external`` and ``outside``
     are the programs, ONNX models and codes for other packages' targets that the steps name.
+    ``arguments`` are inputs that are no tensors, and ``values`` all results, where one isn't.
     ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with the
     ``constants``.
     """
@@ -99,6 +101,8 @@ class Module:
     config: dict[str, Any] = field(default_factory=dict)
     identity: Identity = NOBODY
     metadata: dict[str, Any] = field(default_factory=dict)
+    arguments: Values = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
 
     def __repr__(self) -> str:
         inputs, outputs = (
@@ -125,6 +129,8 @@ class Module:
     def results(self) -> list[str]:
         """The names of what a run gives, in order: outputs whose sizes depend on data among them,
         for which a single one of ``outputs`` stands."""
+        if self.values:
+            return list(self.values)
         orders = (step.order for step in self.steps if isinstance(step, plan.Open))
         return list(next(orders, self.outputs))
 
@@ -169,6 +175,8 @@ class Module:
             },
             "kernels": self.kernels and kernels.to_json(self.kernels),
             "metadata": self.metadata,
+            "arguments": {name: values.to_json(v) for name, v in self.arguments.items()},
+            "values": [[name, values.to_json(v)] for name, v in self.values.items()],
         }
 
     def to_bytes(self) -> bytes:
@@ -310,4 +318,6 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         config=header["config"],
         identity=Identity(header["isa_hash"], header["config_hash"]),
         metadata=header["metadata"],
+        arguments={n: values.from_json(v) for n, v in header["arguments"].items()},
+        values={n: values.from_json(v) for n, v in header["values"]},
     )

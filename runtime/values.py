@@ -1,0 +1,146 @@
+"""Arguments and results that are more than a tensor each: rows, lists and optional values.
+
+    Value := NAME                    a tensor of the module
+           | Rows(NAME, count)       the first rows of a tensor, as many as another one says
+           | Each(NAME, count, sizes)  those rows as a list; of each the first ``sizes`` elements
+           | Listed(Value*)          a list; what an Each gives are elements of the list around it
+           | Absent()                an optional value that isn't there
+
+In a module's file a value is a string, or an object of its fields and its ``kind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from vdla.runtime.errors import InputError, ModuleError
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The first rows of a tensor; ``count`` is an int64 that says how many."""
+
+    tensor: str
+    count: str
+
+
+@dataclass(frozen=True)
+class Each:
+    """The first ``count`` rows of a tensor, one by one; of row n the first ``sizes[n]`` elements
+    along each axis, where ``sizes`` is a tensor."""
+
+    tensor: str
+    count: str
+    sizes: str = ""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list."""
+
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class Absent:
+    """An optional value that isn't there."""
+
+
+Value: TypeAlias = str | Rows | Each | Listed | Absent
+Values = Mapping[str, Value]
+KINDS: dict[str, type[Rows | Each | Listed | Absent]] = {
+    kind.__name__: kind for kind in (Rows, Each, Listed, Absent)
+}
+
+
+def tensors_of(value: Value) -> list[str]:
+    """The tensors that a value is made of."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Listed):
+        return [name for each in value.values for name in tensors_of(each)]
+    names = (getattr(value, field.name) for field in fields(value))
+    return [name for name in names if name]
+
+
+def assembled(value: Value, tensor: Callable[[str], Array]) -> Any:
+    """An array, a list or None, of the tensors that ``tensor`` gives by their names."""
+    if isinstance(value, str):
+        return tensor(value).copy()
+    if isinstance(value, Absent):
+        return None
+    if isinstance(value, Listed):
+        parts = ((each, assembled(each, tensor)) for each in value.values)
+        return [e for each, part in parts for e in (part if isinstance(each, Each) else [part])]
+    rows = tensor(value.tensor)[: int(tensor(value.count).reshape(()))]
+    if isinstance(value, Rows):
+        return rows.copy()
+    if not value.sizes:
+        return [row.copy() for row in rows]
+    sizes = tensor(value.sizes)
+    return [row[tuple(map(slice, size))].copy() for row, size in zip(rows, sizes, strict=False)]
+
+
+def taken_apart(arguments: Values, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs by the names of the tensors that they become.
+
+    Raises:
+        InputError: one is no list where one is expected, or of another length.
+    """
+    result: dict[str, Any] = {}
+    for name, given in inputs.items():
+        result |= _apart(name, arguments.get(name, name), given)
+    return result
+
+
+def _apart(name: str, value: Value, given: Any) -> dict[str, Any]:
+    if isinstance(value, Absent):
+        if given is not None:
+            raise InputError(f"input {name}: expected None, found {type(given).__name__}")
+        return {}
+    if not isinstance(value, Listed):
+        return {value: given} if isinstance(value, str) else {}
+    count = len(value.values)
+    if not isinstance(given, Sequence) or len(given) != count:
+        actual = len(given) if isinstance(given, Sequence) else type(given).__name__
+        raise InputError(f"input {name}: expected a list of {count} arrays, found {actual}")
+    parts = zip(value.values, given, strict=True)
+    return {t: a for n, (v, g) in enumerate(parts) for t, a in _apart(f"{name}[{n}]", v, g).items()}
+
+
+def to_json(value: Value) -> Any:
+    """A value as a module's file has it."""
+    if isinstance(value, str):
+        return value
+    own = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Listed):
+        own = {"values": [to_json(each) for each in value.values]}
+    return {"kind": type(value).__name__, **own}
+
+
+def from_json(given: Any) -> Value:
+    """A value of a module's file.
+
+    Raises:
+        ModuleError: no such kind of value, or fields that are missing or of another type.
+    """
+    if isinstance(given, str):
+        return given
+    kind = KINDS.get(given.get("kind", "")) if isinstance(given, dict) else None
+    if kind is None:
+        raise ModuleError(f"values: expected one of kind {', '.join(KINDS)}, found {given!r}")
+    own = {key: value for key, value in given.items() if key != "kind"}
+    if kind is Listed and isinstance(own.get("values"), list):
+        return Listed(tuple(map(from_json, own["values"])))
+    if kind is Listed or not all(isinstance(each, str) for each in own.values()):
+        raise ModuleError(f"values: expected names in a value, found {given!r}")
+    try:
+        return kind(**own)
+    except TypeError:
+        raise ModuleError(f"values: expected the fields of {kind.__name__}, found {own}") from None
