@@ -1,6 +1,7 @@
 """Operators that ONNX itself defines by others: a node's body, as nodes of the graph it is in.
 
-So is the branch of an If whose condition is known, or else both.
+So is the branch of an If whose condition is known. Graphs inside other nodes are parts, of which
+regions are made.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
+from vdla.compiler.frontend.draft import reads_of
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph.types import TensorType
 from vdla.runtime.dtypes import dtype_of
@@ -19,15 +20,10 @@ from vdla.runtime.dtypes import dtype_of
 
 @dataclass(frozen=True)
 class Body:
-    """The nodes that a node stands for, and the version of the operators in them.
-
-    ``pairs`` are tensors that have to be of one type and shape, because only running chooses
-    between them.
-    """
+    """The nodes that a node stands for, and the version of the operators in them."""
 
     nodes: Sequence[onnx.NodeProto]
     opset: int
-    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def body_of(view: OnnxNode) -> Body | None:
@@ -38,7 +34,7 @@ def body_of(view: OnnxNode) -> Body | None:
     """
     proto, draft = view.proto, view.draft
     if proto.op_type == "If":
-        return _branch(view)
+        return branch_of(view)
     if not onnx.defs.has(proto.op_type, draft.opset, proto.domain):
         return None
     schema = onnx.defs.get_schema(proto.op_type, draft.opset, proto.domain)
@@ -53,48 +49,60 @@ def body_of(view: OnnxNode) -> Body | None:
     return Body(_renamed(function, node, view.name), opset)
 
 
-def _branch(view: OnnxNode) -> Body:
-    """The branch that an If takes; both, and a choice between them, where only running tells."""
-    condition, opset = view.draft.known(view.operand(0)), view.draft.opset
-    ends = list(view.proto.output)
-    if condition is not None:
-        graph = view.attributes["then_branch" if condition.all() else "else_branch"]
-        return Body(_inlined(graph, view.name, ends), opset)
-    nodes, results = [], []
-    for branch in ("then", "else"):
-        prefix = f"{view.name}.{branch}"
-        targets = [f"{prefix}.{n}" if name else "" for n, name in enumerate(ends)]
-        nodes += _inlined(view.attributes[f"{branch}_branch"], prefix, targets)
-        results.append(targets)
-    scalar, shape = f"{view.name}.condition", f"{view.name}.shape"
-    none = numpy_helper.from_array(np.zeros(0, np.int64))
-    nodes.append(helper.make_node("Constant", [], [shape], value=none))
-    nodes.append(helper.make_node("Reshape", [view.operand(0), shape], [scalar]))
-    pairs = [(a, b) for a, b in zip(*results, strict=True) if a]
-    for pair, end in zip(pairs, filter(None, ends), strict=True):
-        nodes.append(helper.make_node("Where", [scalar, *pair], [end]))
-    return Body(nodes, opset, tuple(pairs))
+def branch_of(view: OnnxNode) -> Body | None:
+    """The branch that an If takes, where its condition is known."""
+    condition = view.draft.known(view.operand(0))
+    if condition is None:
+        return None
+    part = part_of(view.attributes["then_branch" if condition.all() else "else_branch"], view.name)
+    pairs = [(a, str(b)) for a, b in zip(part.outputs, view.proto.output, strict=False) if b]
+    made = {name for node in part.nodes for name in node.output}
+    names = {source: end for source, end in pairs if source in made}
+    nodes = [renamed(node, names) for node in part.nodes]
+    last = [(names.get(a, a), b) for a, b in pairs if names.get(a, a) != b]
+    nodes += [helper.make_node("Identity", [source], [end]) for source, end in last]
+    return Body(nodes, view.draft.opset)
 
 
-def _inlined(graph: onnx.GraphProto, prefix: str, ends: Sequence[str]) -> list[onnx.NodeProto]:
-    """The nodes of a graph inside a node, with its constants; its results are called ``ends``."""
+@dataclass(frozen=True)
+class Part:
+    """A graph inside a node, whose own tensors are named after it; initializers are nodes."""
+
+    name: str
+    inputs: Sequence[onnx.ValueInfoProto]
+    nodes: Sequence[onnx.NodeProto]
+    outputs: Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its inputs."""
+        return [value.name for value in self.inputs]
+
+    def free(self) -> list[str]:
+        """The tensors that it reads of the graphs around it, in order."""
+        own = {*self.names, *(name for node in self.nodes for name in node.output)}
+        read = (name for node in self.nodes for name in reads_of(node))
+        return list(dict.fromkeys(name for name in (*read, *self.outputs) if name not in own))
+
+
+def part_of(graph: onnx.GraphProto, prefix: str) -> Part:
+    """A graph inside a node as a part called ``prefix``."""
+    given = {value.name for value in graph.input}
     own = {t.name for t in graph.initializer} | {n for node in graph.node for n in node.output}
-    names = {name: f"{prefix}.{name}" for name in own if name}
-    made = {n for node in graph.node for n in node.output}
-    targets = dict(zip((value.name for value in graph.output), ends, strict=False))
-    names.update((name, target) for name, target in targets.items() if name in made and target)
-    nodes = [helper.make_node("Constant", [], [names[t.name]], value=t) for t in graph.initializer]
+    names = {name: f"{prefix}.{name}" for name in own | given if name}
+    constants = [t for t in graph.initializer if t.name not in given]
+    nodes = [helper.make_node("Constant", [], [names[t.name]], value=t) for t in constants]
     for inner in graph.node:
-        copy = onnx.NodeProto()
-        copy.CopyFrom(inner)
+        copy = renamed(inner, names)
         copy.name = f"{prefix}.{inner.name or inner.op_type}"
-        _rename(copy, names)
         nodes.append(copy)
-    for value, target in zip(graph.output, ends, strict=False):
-        source = names.get(value.name, value.name)
-        if target and source != target:
-            nodes.append(helper.make_node("Identity", [source], [target]))
-    return nodes
+    inputs = []
+    for value in graph.input:
+        copy = onnx.ValueInfoProto()
+        copy.CopyFrom(value)
+        copy.name = names[value.name]
+        inputs.append(copy)
+    return Part(prefix, inputs, nodes, [names.get(v.name, v.name) for v in graph.output])
 
 
 def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:

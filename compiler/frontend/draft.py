@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnx
@@ -17,6 +17,7 @@ from vdla.compiler.graph.ir import GraphError, Node
 from vdla.compiler.graph.types import Array, TensorType
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+TURNS = 10_000
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
@@ -32,6 +33,25 @@ def names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for graph in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
             yield from names_read(graph.node)
             yield from (value.name for value in graph.output)
+
+
+def reads_of(proto: onnx.NodeProto) -> list[str]:
+    """The tensors that a node reads, those that graphs inside it read from outside among them."""
+    names = [str(name) for name in proto.input if name]
+    for graph in graphs_of(proto):
+        own = {t.name for t in graph.initializer} | {v.name for v in graph.input}
+        own |= {name for inner in graph.node for name in inner.output}
+        read = [name for inner in graph.node for name in reads_of(inner)]
+        names += [n for n in (*read, *(v.name for v in graph.output)) if n not in own]
+    return list(dict.fromkeys(names))
+
+
+def graphs_of(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs inside a node."""
+    for attribute in proto.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
 
 
 @dataclass(frozen=True)
@@ -72,6 +92,8 @@ class Draft:
         open: the tensors whose size depends on data, and what makes them.
         places: numbers for nodes, in the order in which they are read.
         strict: whether recurrent operators between quantized tensors stay float.
+        turns: how often a Loop may run that has no number of turns.
+        prefixes: the tensors that are the first elements of another one, and how many.
         reasons: why nodes stayed float, by their names.
     """
 
@@ -91,7 +113,26 @@ class Draft:
         self.empty: dict[str, Array] = {}
         self.quantized: dict[str, tuple[str, str]] = {}
         self.open: dict[str, Island] = {}
+        self.prefixes: dict[str, tuple[str, str]] = {}
+        self.turns = TURNS
         self.places = count()
+
+    def read_node(self, node: onnx.NodeProto, index: int) -> None:
+        """Adds what one ONNX node means; ``index`` is its place, for one without a name."""
+        raise NotImplementedError
+
+    def read_nodes(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Adds what ONNX nodes mean that are read at this place."""
+        self.read |= set(names_read(nodes))
+        for number, node in enumerate(nodes):
+            self.read_node(node, number)
+
+    def child(self) -> Self:
+        """An import of a region: names of nodes and all rules are those of this one."""
+        child = type(self)(self.where, self.proto, self.strict)
+        child.opset, child.turns = self.opset, self.turns
+        child.names, child.places = self.names, self.places
+        return child
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
@@ -157,7 +198,8 @@ class Draft:
         """Lists and dictionaries that an import adds to; dictionaries in the order in which it
         does.
         """
-        return self.nodes, self.tensors, self.constants, self.alias, self.names, self.open
+        tables = self.tensors, self.constants, self.alias, self.names, self.prefixes, self.open
+        return self.nodes, *tables
 
     def rename(self, name: str, target: str, since: int) -> bool:
         """Calls a result of the nodes from ``since`` on otherwise; False if it is none."""

@@ -17,6 +17,10 @@ class UnsupportedError(ModelError):
     """A node that may be right but isn't in a form that vdla has; onnxruntime may run it."""
 
 
+class LoopError(ModelError):
+    """A loop that can't be one, whoever runs it."""
+
+
 def first_line(error: Exception) -> str:
     """Message of another tool's error, as one line."""
     text = str(error).strip() or type(error).__name__

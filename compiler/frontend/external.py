@@ -9,14 +9,14 @@ of the size that onnxruntime gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import onnx
 from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.bodies import renamed
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, Island
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, Island, graphs_of, reads_of
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.sizes import inferred_kinds
@@ -38,13 +38,13 @@ def is_random(proto: onnx.NodeProto) -> bool:
     """Whether a node, or one inside it, draws random numbers."""
     if proto.op_type in RANDOM and proto.domain in DEFAULT_DOMAINS:
         return True
-    return any(is_random(inner) for graph in _graphs(proto) for inner in graph.node)
+    return any(is_random(inner) for graph in graphs_of(proto) for inner in graph.node)
 
 
 def reads_open(view: OnnxNode) -> bool:
     """Whether a node, or one inside it, reads a tensor whose size depends on data."""
     draft = view.draft
-    return any(draft.alias.get(name, name) in draft.open for name in _reads(view.proto))
+    return any(draft.alias.get(name, name) in draft.open for name in reads_of(view.proto))
 
 
 def add_external(view: OnnxNode, reason: str) -> None:
@@ -130,7 +130,7 @@ def _island(view: OnnxNode, reason: str) -> Island:
     if proto.op_type == "MaxUnpool" and view.optional(2) is not None:
         expected = "no output_shape, which onnxruntime reads otherwise than ONNX defines it"
         raise view.error(expected, view.optional(2))
-    read = {name: draft.alias.get(name, name) for name in _reads(proto)}
+    read = {name: draft.alias.get(name, name) for name in reads_of(proto)}
     for name in read.values():
         if name not in draft.tensors and name not in draft.open:
             raise view.error("operands defined before their use", name)
@@ -159,7 +159,7 @@ def _model(
     """An island as a model; what is known now is part of it, the rest its inputs."""
     nodes = list(island.nodes.values())
     made = {name for node in nodes for name in node.output}
-    names = dict.fromkeys(name for node in nodes for name in _reads(node) if name not in made)
+    names = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in made)
     known = {name: draft.known(name) for name in names}
     operands = tuple(name for name, value in known.items() if value is None)
     kinds = ((n, draft.tensors[n]) for n in operands)
@@ -230,25 +230,6 @@ def _kinds(island: Island) -> tuple[str, ...]:
 
 
 # Names and types --------------------------------------------------------------------------------
-
-
-def _graphs(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs inside a node."""
-    for attribute in proto.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _reads(proto: onnx.NodeProto) -> list[str]:
-    """The tensors that a node reads, those that graphs inside it read from outside among them."""
-    names = [str(name) for name in proto.input if name]
-    for graph in _graphs(proto):
-        own = {t.name for t in graph.initializer} | {v.name for v in graph.input}
-        own |= {name for inner in graph.node for name in inner.output}
-        read = [name for inner in graph.node for name in _reads(inner)]
-        names += [n for n in (*read, *(v.name for v in graph.output)) if n not in own]
-    return list(dict.fromkeys(names))
 
 
 def _is_open(kind: onnx.TypeProto) -> bool:

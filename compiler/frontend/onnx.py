@@ -22,9 +22,16 @@ from onnx import numpy_helper
 
 from vdla.compiler.frontend.attributes import overlooked
 from vdla.compiler.frontend.bodies import Body, body_of
+from vdla.compiler.frontend.control import add_control, is_control
 from vdla.compiler.frontend.custom import add_custom
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, has_graphs, names_read
-from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, has_graphs
+from vdla.compiler.frontend.errors import (
+    LoopError,
+    ModelError,
+    UnsupportedError,
+    first_line,
+    halves,
+)
 from vdla.compiler.frontend.external import (
     add_external,
     add_open,
@@ -43,6 +50,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.types import TENSOR_DTYPES, Array, TensorType
 from vdla.compiler.user import REGISTERED
+from vdla.runtime.values import Rows, Value, tensors_of
 from vdla.support.machine import memory_bytes
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
@@ -198,6 +206,9 @@ class Importer(Draft):
         check_results(view)
         if node.op_type not in QDQ and self.fold(view):
             return
+        if is_control(node):
+            self.choose(view)
+            return
         if (body := widened(view)) is not None:
             self.insert(body)
             return
@@ -221,9 +232,6 @@ class Importer(Draft):
         Its own nodes come before onnxruntime's, and one of onnxruntime's before several.
         """
         mark = self.mark()
-        if view.proto.op_type == "If":
-            self.branch(view, mark)
-            return
         expanded = self.try_expand(view)
         if expanded and not any(isinstance(n, ops.External) for n in self.nodes[mark[0] :]):
             return
@@ -238,27 +246,20 @@ class Importer(Draft):
                 raise refusal or error from None
             self.expand(view)
 
-    def branch(self, view: OnnxNode, mark: tuple[int, ...]) -> None:
-        """Adds an If: its nodes, or all of it for onnxruntime where some of them are refused.
-
-        Nodes of both branches run, so that none of them may fit one condition alone.
-        """
+    def choose(self, view: OnnxNode) -> None:
+        """Adds control flow: nodes that hold graphs, or onnxruntime's where some are refused."""
+        mark = self.mark()
         try:
-            self.expand(view)
-            if not _is_decided(view) and self.is_loose(mark):
-                raise view.error("branches of static shape", "a size that depends on data")
+            if not (_is_decided(view) and self.expand(view)):
+                add_control(view)
+        except LoopError:
+            raise
         except ModelError as refusal:
             self.reset(mark)
             try:
                 add_external(view, str(refusal).removeprefix(f"{self.where}: "))
             except ModelError:
                 raise refusal from None
-
-    def is_loose(self, mark: tuple[int, ...]) -> bool:
-        """Whether what came since ``mark`` has sizes that are known only at run time."""
-        islands = list(self.open.values())[mark[-1] :]
-        new = (node for node in self.nodes[mark[0] :] if isinstance(node, ops.External))
-        return bool(islands) or any("If" in node.kinds for node in new)
 
     def try_expand(self, view: OnnxNode) -> bool:
         """Replaces a node by its definition; False without one, or where part is refused."""
@@ -287,21 +288,10 @@ class Importer(Draft):
     def insert(self, body: Body) -> None:
         """Adds the nodes of a body."""
         outer, self.opset = self.opset, body.opset
-        self.read |= set(names_read(body.nodes))
         try:
-            for number, node in enumerate(body.nodes):
-                self.read_node(node, number)
+            self.read_nodes(body.nodes)
         finally:
             self.opset = outer
-        for pair in body.pairs:
-            names = [self.alias.get(name, name) for name in pair]
-            if not all(name in self.tensors for name in names):
-                continue  # one of open size, which whoever inserts a choice looks for
-            kinds = [self.tensors[name] for name in names]
-            if kinds[0] != kinds[1]:
-                actual = " and ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
-                where = f"{self.where}: node {pair[0].rpartition('.then.')[0]} (If)"
-                raise ModelError(where, "branches with results of one type and shape", actual)
 
     def convert(self, view: OnnxNode, converter: Converter) -> None:
         """Adds a node of an operator that vdla has."""
@@ -351,8 +341,12 @@ class Importer(Draft):
                 where = f"{self.where}: output {value.name}"
                 raise ModelError(where, "a node that writes it", "none")
         outputs = [name for name in names if name not in self.open]
-        if len(outputs) < len(names):
-            open_ones = list(dict.fromkeys(name for name in names if name in self.open))
+        open_ones = list(dict.fromkeys(name for name in names if name in self.open))
+        values: dict[str, Value] = {}
+        if open_ones and all(name in self.prefixes for name in open_ones):
+            values = {n: Rows(*self.prefixes[n]) if n in open_ones else n for n in names}
+            outputs = list(dict.fromkeys(t for v in values.values() for t in tensors_of(v)))
+        elif open_ones:
             outputs.append(add_open(self, open_ones, names))
         used = {n for node in self.nodes for n in node.inputs} | set(outputs)
         constants = {n: a for n, a in self.constants.items() if n in used}
@@ -365,6 +359,7 @@ class Importer(Draft):
             constants,
             Path(self.where).stem,
             self.reasons,
+            values=values,
         )
         try:
             return verify(graph)

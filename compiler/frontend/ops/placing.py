@@ -23,6 +23,9 @@ def _slice(view: OnnxNode) -> None:
     shape, make = view.shape(0), Maker(view)
     axes: Sequence[int]
     steps: Sequence[int]
+    if view.draft.opset >= 10 and (size := _window(view)) is not None:
+        _slide(view, size)
+        return
     if view.draft.opset < 10:
         starts, ends = view.integers("starts", ()), view.integers("ends", ())
         axes, steps = view.integers("axes", range(len(starts))), [1] * len(starts)
@@ -39,6 +42,44 @@ def _slice(view: OnnxNode) -> None:
         place = view.axis(axis, len(shape))
         tables[place] = range(shape[place])[slice(start, _end(end, step), step)]
     make.result(make.take(view.operand(0), tables))
+
+
+def _window(view: OnnxNode) -> int | None:
+    """Number of elements between a start that only a run knows and an end that is a constant more;
+    None where it isn't so."""
+    draft, (start, end) = view.draft, (view.operand(1), view.operand(2))
+    if draft.known(start) is not None or draft.tensors[start].elements != 1:
+        return None
+    makers = {node.output: node for node in draft.nodes}
+
+    def source(name: str) -> str:
+        """The scalar that a tensor of one element is."""
+        node = makers.get(name)
+        return source(node.data) if isinstance(node, ops.Reshape) else name
+
+    behind = makers.get(source(end))
+    if not isinstance(behind, ops.Add):
+        return None
+    for name, more in ((behind.a, draft.known(behind.b)), (behind.b, draft.known(behind.a))):
+        if source(name) == source(start) and more is not None and more.size == 1:
+            return int(more.reshape(()))
+    return None
+
+
+def _slide(view: OnnxNode, size: int) -> None:
+    """Elements from a start that only a run knows; a window that leaves the tensor is no whole one
+    in ONNX, and ends with the last element here."""
+    make, steps = Maker(view), view.constant(4, "step") if view.optional(4) else np.ones(1)
+    axes = _integers(view, 3, "axes") if view.optional(3) else (0,)
+    if steps.tolist() != [1] or len(axes) != 1 or size < 1:
+        raise view.unsupported("a window along one axis, step by step", view.proto.input)
+    axis, start = view.axis(axes[0], len(view.shape(0))), make.reshape(view.operand(1), (1,))
+    places = make.binary("add", start, make.constant(np.arange(size), make.kind(start).dtype))
+    last = make.constant(view.shape(0)[axis] - 1, make.kind(start).dtype)
+    node = ops.Gather(
+        **make.names(), data=view.operand(0), indices=make.binary("min", places, last), axis=axis
+    )
+    make.result(make.add(node, view.dtype(0)))
 
 
 def _end(end: int, step: int) -> int | None:
