@@ -111,6 +111,8 @@ def assemble(network: Network, config: Config, dump: Dumper) -> Module:
             "indices": _index_sizes(graph),
             "streams": {},
         },
+        arguments=network.graph.arguments,
+        values=network.graph.values,
     )
     for part in linked.parts.values():
         part.complete(module, dump)

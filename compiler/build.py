@@ -165,15 +165,20 @@ def link_graph(graph: Graph, config: Config, options: Options | None = None) -> 
 
 def _whole_network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
     """A graph with its functions, and the code of each node."""
+    main = _laid_out(graph, config, options, dump)
     functions = {
-        name: _network(function, config, options, dump.within(name))
+        name: _laid_out(function, config, options, dump.within(name))
         for name, function in graph.functions.items()
     }
-    return replace(_network(graph, config, options, dump), functions=functions)
+    placements: Placements = {}
+    for each in (main, *functions.values()):
+        placements |= each.all_placements()
+    network = main.network(placements)
+    return replace(network, functions={n: f.network(placements) for n, f in functions.items()})
 
 
-def _network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
-    """A graph and its regions with the code of each node."""
+def _laid_out(graph: Graph, config: Config, options: Options, dump: Dumper) -> _Compilation:
+    """A graph and its regions, laid out for their targets."""
     for name, kind in graph.tensors.items():
         if kind.block:
             raise GraphError(
@@ -186,19 +191,17 @@ def _network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Ne
     compilation.check()
     compilation.lower(options.progress)
     compilation.lay_out()
-    regions = {
-        node.name: [
-            _network(region, config, options, dump.within(region.name)) for region in node.regions
+    for node in compilation.graph.of(ops.Control):
+        compilation.regions[node.name] = [
+            _laid_out(region, config, options, dump.within(region.name)) for region in node.regions
         ]
-        for node in compilation.graph.of(ops.Control)
-        if node.regions
-    }
-    return replace(compilation.network(compilation.finish()), regions=regions)
+    return compilation
 
 
 def placed_network(graph: Graph, config: Config, options: Options | None = None) -> Network:
     """An imported graph laid out for its targets, without any code."""
-    return _placed(graph, config, options or Options()).network({})
+    placed = _placed(graph, config, options or Options())
+    return Network(placed.graph, placed.placements, placed.targets, {})
 
 
 def rewritten_graph(
@@ -224,6 +227,7 @@ class _Compilation:
 
     ``places`` are nodes that aren't placed by what targets can, and ``reasons`` says why.
     ``lowered`` is the code of nodes that have it, and ``spec`` is what the graph may hold by now.
+    ``regions`` are those of its nodes, by their names.
     """
 
     graph: Graph
@@ -234,6 +238,7 @@ class _Compilation:
     placements: Placements = field(default_factory=dict)
     lowered: dict[str, Any] = field(default_factory=dict)
     spec: Spec = field(default_factory=Spec)
+    regions: dict[str, list[_Compilation]] = field(default_factory=dict)
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes; then each target
@@ -291,16 +296,24 @@ class _Compilation:
         self.graph = verify(graph, self.spec, before=self.graph)
         self.dump.graph(done.name, graph)
 
-    def finish(self) -> dict[str, Code[object]]:
-        """Code that the targets made of their nodes, by the nodes' names."""
-        result: dict[str, Code[object]] = {}
-        for target in self.targets:
-            result |= target.finish(self.graph, self.placements, self.lowered)
+    def all_placements(self) -> Placements:
+        """The placements of its nodes and of those in its regions."""
+        result = dict(self.placements)
+        for region in (each for regions in self.regions.values() for each in regions):
+            result |= region.all_placements()
         return result
 
-    def network(self, codes: Mapping[str, Code[object]]) -> Network:
-        """The laid-out graph, with codes of its nodes."""
-        return Network(self.graph, self.placements, self.targets, codes)
+    def network(self, placements: Placements) -> Network:
+        """The laid-out graph and its regions, with the codes that the targets make of their nodes;
+        ``placements`` are those of the whole network, which decide what tensors share."""
+        codes: dict[str, Code[object]] = {}
+        for target in self.targets:
+            codes |= target.finish(self.graph, placements, self.lowered)
+        regions = {
+            name: [each.network(placements) for each in regions]
+            for name, regions in self.regions.items()
+        }
+        return Network(self.graph, self.placements, self.targets, codes, regions)
 
 
 def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:

@@ -114,8 +114,11 @@ class _Lines:
         self.copy_all(operands[node.carried + scanned :], captured)
         self.tensors[turn] = TURN
         self.clear(turn)
-        for name in node.outputs[node.carried :] if isinstance(node, ops.While) else ():
-            self.clear(name)
+        for name in node.outputs[node.carried :]:
+            if isinstance(node, ops.While):
+                self.clear(name)
+            else:
+                self.add(flow.Begin(name=f"{name} begun", output=name))
         self.label(begin)
         if isinstance(node, ops.While):
             self.goto(end, go, when=False, name=f"{node.name}.head")

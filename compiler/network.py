@@ -72,12 +72,13 @@ class Network:
 
 
 def _flow(row: Sequence[Node], parts: Parts) -> list[flow.Flow]:
-    """The nodes that lay out control, less copies of bytes to themselves."""
+    """The nodes that lay out control, less those that do nothing."""
     views = {name: view for part in parts.values() for name, view in part.views.items()}
 
     def is_idle(node: Node) -> bool:
         ends = [views.get(name, View(name)) for name in (*node.inputs, node.output)]
-        return isinstance(node, flow.Copy) and node.turn is None and ends[0] == ends[1]
+        same = isinstance(node, flow.Copy) and node.turn is None and ends[0] == ends[1]
+        return same or isinstance(node, flow.Begin)
 
     return [node for node in row if isinstance(node, flow.Flow) and not is_idle(node)]
 

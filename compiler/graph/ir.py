@@ -5,13 +5,15 @@ fields and what they mean, its typing rule, its meaning in numpy, its plain expr
 
 Grammar::
 
-    Graph      := inputs outputs nodes tensors constants functions
+    Graph      := inputs outputs nodes tensors constants functions arguments values
     inputs     := tensor*                       names the caller supplies
     outputs    := tensor*                       names the caller reads
     nodes      := Node*                         in an order where every use follows its definition
     tensors    := tensor -> TensorType          every tensor: inputs, constants and results
     constants  := tensor -> array               the tensors known at compile time
     functions  := name -> Graph                 of the outermost graph; called from any region
+    arguments  := name -> Value                 inputs that are several tensors, or rows of one;
+    values     := name -> Value                 all results, where there are such ones
 
 Operators, each in the first family that takes it, as their classes in ``ops`` say, and steps of
 an operator's epilogue; ``python tools/pages.py`` writes these rules::
@@ -61,6 +63,7 @@ from vdla.compiler.graph.axes import Axes
 from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.runtime.values import Values
 from vdla.support.errors import UserError
 
 Known = Container[str]  # the names of constants
@@ -370,6 +373,8 @@ class Graph:
     name: str = "graph"
     reasons: dict[str, str] = field(default_factory=dict)  # why a node by its name stayed float
     functions: dict[str, Graph] = field(default_factory=dict)  # that nodes call by their names
+    arguments: Values = field(default_factory=dict)  # what inputs are, where they are no tensors
+    values: Values = field(default_factory=dict)  # all results, where one is no tensor
 
     def producers(self) -> dict[str, Node]:
         """Tensor to the node that writes it."""
@@ -414,6 +419,8 @@ class Graph:
             self.name,
             self.reasons,
             self.functions,
+            self.arguments,
+            self.values,
         )
 
     def whole(self) -> Iterator[Graph]:

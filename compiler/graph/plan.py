@@ -89,7 +89,8 @@ def _spans(graph: Graph) -> dict[str, tuple[int, int]]:
             spans[name] = (first, max(till, i))
     for name, places in live_after(graph).items():
         first, till = spans[name]
-        spans[name] = (first, max(till, places.bit_length()))
+        begin = (places & -places).bit_length() - 1 if places else first
+        spans[name] = (min(first, begin), max(till, places.bit_length()))
     for name in graph.outputs:
         if name in spans:
             spans[name] = (spans[name][0], end)

@@ -2,6 +2,7 @@
 
     Copy      tensors of one type, whole or by elements along the first axis
     Clear     zeros
+    Begin     anything, for a tensor that is written by elements from then on
     Label     a place that jumps lead to
     Goto      a jump, perhaps on a condition
     NextTurn  the end of a turn of a loop: counts it, and jumps for the next one
@@ -55,6 +56,11 @@ class Copy(Flow, operator=False):
 @dataclass(frozen=True, kw_only=True)
 class Clear(Flow, operator=False):
     """Zeros."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begin(Flow, operator=False):
+    """Anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
