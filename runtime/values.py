@@ -5,6 +5,7 @@
            | Each(NAME, count, sizes)  those rows as a list; of each the first ``sizes`` elements
            | Listed(Value*)          a list; what an Each gives are elements of the list around it
            | Absent()                an optional value that isn't there
+           | Maybe(Value, NAME)      one that is there where a tensor, one bool, holds
 
 In a module's file a value is a string, or an object of its fields and its ``kind``.
 """
@@ -52,10 +53,18 @@ class Absent:
     """An optional value that isn't there."""
 
 
-Value: TypeAlias = str | Rows | Each | Listed | Absent
+@dataclass(frozen=True)
+class Maybe:
+    """An optional value that is there where ``condition``, one bool, holds."""
+
+    value: Value
+    condition: str
+
+
+Value: TypeAlias = str | Rows | Each | Listed | Absent | Maybe
 Values = Mapping[str, Value]
-KINDS: dict[str, type[Rows | Each | Listed | Absent]] = {
-    kind.__name__: kind for kind in (Rows, Each, Listed, Absent)
+KINDS: dict[str, type[Rows | Each | Listed | Absent | Maybe]] = {
+    kind.__name__: kind for kind in (Rows, Each, Listed, Absent, Maybe)
 }
 
 
@@ -65,6 +74,8 @@ def tensors_of(value: Value) -> list[str]:
         return [value]
     if isinstance(value, Listed):
         return [name for each in value.values for name in tensors_of(each)]
+    if isinstance(value, Maybe):
+        return [value.condition, *tensors_of(value.value)]
     names = (getattr(value, field.name) for field in fields(value))
     return [name for name in names if name]
 
@@ -75,6 +86,8 @@ def assembled(value: Value, tensor: Callable[[str], Array]) -> Any:
         return tensor(value).copy()
     if isinstance(value, Absent):
         return None
+    if isinstance(value, Maybe):
+        return assembled(value.value, tensor) if tensor(value.condition).all() else None
     if isinstance(value, Listed):
         parts = ((each, assembled(each, tensor)) for each in value.values)
         return [e for each, part in parts for e in (part if isinstance(each, Each) else [part])]
@@ -121,6 +134,8 @@ def to_json(value: Value) -> Any:
     own = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Listed):
         own = {"values": [to_json(each) for each in value.values]}
+    if isinstance(value, Maybe):
+        own["value"] = to_json(value.value)
     return {"kind": type(value).__name__, **own}
 
 
@@ -138,6 +153,8 @@ def from_json(given: Any) -> Value:
     own = {key: value for key, value in given.items() if key != "kind"}
     if kind is Listed and isinstance(own.get("values"), list):
         return Listed(tuple(map(from_json, own["values"])))
+    if kind is Maybe and own.keys() == {"value", "condition"}:
+        return Maybe(from_json(own["value"]), str(own["condition"]))
     if kind is Listed or not all(isinstance(each, str) for each in own.values()):
         raise ModuleError(f"values: expected names in a value, found {given!r}")
     try:

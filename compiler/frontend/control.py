@@ -11,8 +11,9 @@ tensor of as many as it may have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import TypedDict
 
 import numpy as np
@@ -20,17 +21,19 @@ import onnx
 from onnx import helper
 
 from vdla.compiler.frontend.bodies import Part, part_of
-from vdla.compiler.frontend.draft import Draft, Island, names_read
+from vdla.compiler.frontend.draft import Draft, names_read
 from vdla.compiler.frontend.errors import LoopError, UnsupportedError, halves
+from vdla.compiler.frontend.external import open_rows
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.sequences import Growing, define, leaves, rebuilt, value_of
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.ops.control import TURN, alike, typed
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import TensorType
-from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.values import Absent, Each, Listed, Maybe, Value
 
 MOST_UNROLLED = 4096  # nodes of turns that stand one behind another
 SLICE_BY_TENSORS = 10  # the first opset with a Slice whose ends are tensors
@@ -70,11 +73,19 @@ class _Region:
             self._adopt(name)
 
     def _adopt(self, name: str) -> None:
+        """Takes over what a name stands for around it."""
+        value = value_of(self.view.draft, name)
+        names = leaves(value)
+        for each in names:
+            self._adopt_tensor(each)
+        define(self.draft, name, rebuilt(value, map(self.local, names)))
+
+    def _adopt_tensor(self, real: str) -> None:
         """Takes over what is known of a tensor around it."""
-        outer, draft = self.view.draft, self.draft
-        real, local = outer.alias.get(name, name), self.local(name)
+        outer, draft, local = self.view.draft, self.draft, self.local(real)
         source = outer.dequantized(real)
-        draft.alias[name] = local
+        if local in draft.tensors:
+            return
         if real in outer.constants:
             draft.add_constant(local, outer.constants[real])
         elif source is not None:
@@ -82,10 +93,10 @@ class _Region:
             own = draft.fresh(f"{local}.dequantize")
             node = replace(source, name=own, output=local, data=integers)
             draft.emit(node, outer.tensors[real].dtype)
-        elif name in self.captured:
+        elif real in self.captured:
             draft.tensors[local] = outer.tensors[real]
         else:
-            raise self.view.error("operands defined before their use", name)
+            raise self.view.error("operands defined before their use", real)
 
     def local(self, name: str) -> str:
         """The name that a tensor around the region has in it."""
@@ -111,15 +122,15 @@ class _Region:
         else:
             self.draft.alias[value.name] = turn
 
-    def read(self) -> list[str]:
-        """Reads the nodes; the names of the results.
+    def read(self) -> list[Value]:
+        """Reads the nodes; what the results stand for.
 
         Raises:
             UnsupportedError: the size of a result depends on data.
         """
         self.draft.read_nodes(self.part.nodes)
-        results = [self.draft.alias.get(name, name) for name in self.part.outputs]
-        for name in results:
+        results = [value_of(self.draft, name) for name in self.part.outputs]
+        for name in (name for value in results for name in leaves(value)):
             if name not in self.draft.tensors:
                 raise self.view.unsupported(f"results of {self.part.name} of static shape", name)
         return results
@@ -154,8 +165,9 @@ def _again(make: Maker, name: str) -> str:
 
 def _captured(draft: Draft, parts: Sequence[Part]) -> list[str]:
     """The tensors that parts read of the graphs around them, less what is known now."""
-    names = dict.fromkeys(name for part in parts for name in part.free())
-    return [name for name in names if draft.known(draft.alias.get(name, name)) is None]
+    free = (name for part in parts for name in part.free())
+    names = dict.fromkeys(leaf for name in free for leaf in leaves(value_of(draft, name)))
+    return [name for name in names if draft.known(name) is None]
 
 
 def _emit(view: OnnxNode, node: ops.Control) -> None:
@@ -175,12 +187,9 @@ def _emit(view: OnnxNode, node: ops.Control) -> None:
             draft.add_constant(name, value)
 
 
-def _outputs(view: OnnxNode, first: int, count: int) -> Iterator[str]:
-    """Names for the results in some places, which the file need not have."""
-    names = list(view.proto.output)
-    for place in range(first, first + count):
-        given = str(names[place]) if place < len(names) else ""
-        yield given or view.draft.fresh(f"{view.name}.result{place}")
+def _fresh(view: OnnxNode, count: int) -> list[str]:
+    """Names for results that the file has no names for."""
+    return [view.draft.fresh(f"{view.name}.result{n}") for n in range(count)]
 
 
 class _Fields(TypedDict):
@@ -211,153 +220,282 @@ def _add_if(view: OnnxNode) -> None:
     parts = [part_of(graph, f"{view.name}.{each}") for graph, each in branches]
     captured = _captured(view.draft, parts)
     regions = [_Region(view, part, captured) for part in parts]
-    then, otherwise = (region.graph(region.read()) for region in regions)
-    outputs = list(_outputs(view, 0, len(then.outputs)))
+    results = _with_absent(regions, [region.read() for region in regions])
+    values = [Listed(tuple(each)) for each in results]
+    then, otherwise = (
+        region.graph(leaves(value)) for region, value in zip(regions, values, strict=True)
+    )
+    if len({repr(rebuilt(value, repeat(""))) for value in values}) != 1:
+        raise view.unsupported("branches with results of one structure", "others")
+    names = [n for v, n in zip(results[0], view.proto.output, strict=False) if isinstance(v, str)]
+    outputs = names if len(names) == len(then.outputs) else _fresh(view, len(then.outputs))
     fields = _fields(view, outputs, [condition, *captured])
     _emit(view, ops.If(**fields, then=then, otherwise=otherwise))
+    whole = rebuilt(values[0], iter(outputs))
+    assert isinstance(whole, Listed)
+    for name, value in zip(view.proto.output, whole.values, strict=True):
+        if value != name:
+            define(view.draft, str(name), value)
 
 
 def _add_loop(view: OnnxNode) -> None:
     """Adds a Loop: a Scan, a While, its turns one behind another, or nothing."""
-    draft, part = view.draft, part_of(view.attributes["body"], f"{view.name}.body")
-    states = [view.operand(n) for n in range(2, len(view.proto.input))]
-    trips, condition = view.optional(0), view.optional(1)
-    known = None if trips is None else draft.known(trips)
-    turns = None if known is None else max(int(known.reshape(())), 0)
-    begins = np.array(True) if condition is None else draft.known(condition)
-    if turns == 0 or (begins is not None and not begins.all()):
-        _add_no_turn(view, states)
-        return
-    region = _Region(view, part, _captured(draft, [part]))
-    number, again, *carried = part.inputs
-    region.count(number)
-    region.fix(again, True)
-    for value, state in zip(carried, states, strict=True):
-        region.give(value.name, draft.tensors[state])
-    changed = any(0 in draft.tensors[state].shape for state in states)
-    if not changed:
-        go, *results = region.read()
-        changed = not all(
-            alike(draft.tensors[state], region.draft.tensors[result])
-            for state, result in zip(states, results, strict=False)
+    loop = _Loop(view)
+    lists = any(not isinstance(state, str) for state in loop.states) or any(
+        not isinstance(value_of(view.draft, name), str) for name in loop.part.free()
+    )
+    if loop.turns == 0 or (loop.begins is not None and not loop.begins.all()):
+        loop.add_nothing()
+    elif (lists and loop.unrolled) or not loop.add():
+        loop.add_turns()
+
+
+def _with_absent(
+    regions: Sequence[_Region], results: Sequence[Sequence[Value]]
+) -> list[list[Value]]:
+    """The results of two branches; an optional one that only one of them has is zeros in the
+    other, and says whether it is there."""
+    made: list[list[Value]] = [[], []]
+    for pair in zip(*results, strict=True):
+        both = [isinstance(each, Absent) for each in pair]
+        for place, value in enumerate(pair):
+            region, kinds = regions[place], regions[not place].draft.tensors
+            if both == [True, True] or not any(both):
+                made[place].append(value)
+                continue
+            make, names = _maker(region.draft, region.part.name), leaves(pair[not place])
+            zeros = (make.constant(np.zeros(kinds[n].shape), kinds[n].dtype) for n in names)
+            own = rebuilt(pair[not place], zeros) if both[place] else value
+            made[place].append(Maybe(own, make.constant(not both[place], "bool")))
+    return made
+
+
+class _Loop:
+    """A Loop of a file.
+
+    ``states`` are what its first turn gets, ``turns`` is their number and ``begins`` its condition,
+    where they are known.
+    """
+
+    def __init__(self, view: OnnxNode) -> None:
+        self.view, self.draft = view, view.draft
+        self.body, count = view.attributes["body"], len(view.proto.input)
+        self.part = part_of(self.body, f"{view.name}.body")
+        self.states = [value_of(view.draft, view.proto.input[n]) for n in range(2, count)]
+        self.trips, self.condition = view.optional(0), view.optional(1)
+        known = None if self.trips is None else self.draft.known(self.trips)
+        self.turns = None if known is None else max(int(known.reshape(())), 0)
+        begins = np.array(True) if self.condition is None else self.draft.known(self.condition)
+        self.begins = begins
+
+    @property
+    def unrolled(self) -> bool:
+        """Whether its turns may stand one behind another."""
+        known = self.turns is not None and self.begins is not None
+        return known and (self.turns or 0) * len(self.body.node) <= MOST_UNROLLED
+
+    def add(self) -> bool:
+        """Adds it as a node; False where shapes differ from turn to turn."""
+        draft, region = (
+            self.draft,
+            _Region(self.view, self.part, _captured(self.draft, [self.part])),
         )
-        goes_on = region.draft.known(go)
-    if changed:
-        _add_turns(view, turns if begins is not None else None, states)
-        return
-    if goes_on is not None and goes_on.all() and trips is None:
-        raise LoopError(view.where, "a number of turns, or a condition that ends it", "neither")
-    if goes_on is not None and goes_on.all() and begins is not None and turns is not None:
-        outputs = list(_outputs(view, 0, len(results)))
-        fields = _fields(view, outputs, [*states, *region.captured])
-        body = region.graph(results)
-        _emit(view, ops.Scan(**fields, body=body, carried=len(states), turns=turns))
-        return
-    _add_while(view, region, (go, *results), states)
+        number, again, *formals = self.part.inputs
+        tensors = [state for state in self.states if isinstance(state, str)]
+        if any(0 in draft.tensors[name].shape for name in tensors):
+            return False
+        region.count(number)
+        region.fix(again, True)
+        for formal, state in zip(formals, self.states, strict=True):
+            if isinstance(state, str):
+                region.give(formal.name, draft.tensors[state])
+            else:
+                region.draft.values[formal.name] = Growing()
+        go, *results = region.read()
+        turn = _Turn(region, str(go), results, self.states)
+        if any(
+            isinstance(new, str) and not alike(draft.tensors[old], region.draft.tensors[new])
+            for old, new in zip(tensors, turn.carried, strict=True)
+        ):
+            return False
+        holds = region.draft.known(turn.go)
+        always = holds is not None and bool(holds.all())
+        if always and self.trips is None:
+            expected = "a number of turns, or a condition that ends it"
+            raise LoopError(self.view.where, expected, "neither")
+        if always and self.begins is not None and self.turns is not None:
+            self.add_scan(turn, tensors)
+        else:
+            self.add_while(turn, tensors)
+        return True
 
+    def add_scan(self, turn: _Turn, tensors: Sequence[str]) -> None:
+        """Adds it as a node with a number of turns."""
+        assert self.turns is not None
+        names = self.names(turn)
+        fields = _fields(self.view, names, [*tensors, *turn.region.captured])
+        body = turn.region.graph([*turn.carried, *turn.rows])
+        _emit(self.view, ops.Scan(**fields, body=body, carried=len(tensors), turns=self.turns))
+        stacked = names[len(tensors) :]
+        count = ""
+        if turn.growing:
+            count = self.draft.add_constant(f"{self.view.name}.count", np.array([self.turns]))
+        self.name_lists(turn, stacked, count)
+        self.name_rows(turn, stacked, "")
 
-def _add_while(
-    view: OnnxNode, region: _Region, results: Sequence[str], states: Sequence[str]
-) -> None:
-    """Adds a Loop whose number of turns only running decides; ``results`` are the region's."""
-    draft = view.draft
-    outer, make = _maker(draft, view.name), _maker(region.draft, region.part.name)
-    trips, condition = view.optional(0), view.optional(1)
-    go, carried, rows = results[0], results[1 : 1 + len(states)], results[1 + len(states) :]
-    if rows and draft.opset < SLICE_BY_TENSORS:
-        raise view.unsupported(f"opset {SLICE_BY_TENSORS} or a later one", draft.opset)
-    behind = make.binary("add", region.inputs[0], make.constant(1, "int64"))
-    go = make.reshape(go, ())
-    first = outer.constant(True, "bool") if condition is None else outer.reshape(condition, ())
-    turns, operands, gives = draft.turns, list(states), list(carried)
-    if rows:
-        region.give(f"{region.part.name}.count", TensorType((1,), "int64"))
-        operands.append(outer.constant([0], "int64"))
-        gives.append(make.reshape(behind, (1,)))
-    count = len(operands)
-    if trips is not None:
-        known, trips = draft.known(trips), outer.reshape(trips, ())
-        if known is None:
-            limit = region.give(f"{region.part.name}.trips", TURN)
-            operands.append(trips)
+    def add_while(self, turn: _Turn, tensors: Sequence[str]) -> None:
+        """Adds it as a node with a condition, which includes the number of turns."""
+        draft, region = self.draft, turn.region
+        outer, make = _maker(draft, self.view.name), _maker(region.draft, self.part.name)
+        if turn.rows and draft.opset < SLICE_BY_TENSORS:
+            raise self.view.unsupported(f"opset {SLICE_BY_TENSORS} or a later one", draft.opset)
+        behind = make.binary("add", region.inputs[0], make.constant(1, "int64"))
+        first, go = outer.constant(True, "bool"), make.reshape(turn.go, ())
+        if self.condition is not None:
+            first = outer.reshape(self.condition, ())
+        turns, operands, gives = draft.turns, list(tensors), list(turn.carried)
+        if turn.rows:
+            region.give(f"{self.part.name}.count", TensorType((1,), "int64"))
+            operands.append(outer.constant([0], "int64"))
+            gives.append(make.reshape(behind, (1,)))
+        count = len(operands)
+        if self.turns is not None:
+            turns, limit = self.turns, make.constant(self.turns, "int64")
+            go = make.binary("and", go, make.binary("lt", behind, limit))
+        elif self.trips is not None:
+            trips = outer.reshape(self.trips, ())
             some = outer.binary("gt", trips, outer.constant(0, "int64"))
             first = outer.binary("and", first, some)
-        else:
-            turns = int(known.reshape(()))
-            limit = make.constant(turns, "int64")
-        go = make.binary("and", go, make.binary("lt", behind, limit))
-    ends = list(_outputs(view, 0, len(states)))
-    names = [f"{name}.rows" for name in _outputs(view, len(states), len(rows))]
-    total = [f"{view.name}.count"] if rows else []
-    fields = _fields(view, [*ends, *total, *names], [first, *operands, *region.captured])
-    body = region.graph([go, *gives, *rows])
-    _emit(view, ops.While(**fields, body=body, carried=count, turns=turns))
-    for name in names:
-        _open(view, name.removesuffix(".rows"), name, total[0])
+            operands.append(trips)
+            limit = region.give(f"{self.part.name}.trips", TURN)
+            go = make.binary("and", go, make.binary("lt", behind, limit))
+        names = self.names(turn)
+        total = [f"{self.view.name}.count"] if turn.rows else []
+        stacked = [f"{name}.rows" for name in names[len(tensors) :]]
+        ends = [*names[: len(tensors)], *total, *stacked]
+        fields = _fields(self.view, ends, [first, *operands, *region.captured])
+        body = region.graph([go, *gives, *turn.rows])
+        _emit(self.view, ops.While(**fields, body=body, carried=count, turns=turns))
+        self.name_lists(turn, stacked, *total)
+        self.name_rows(turn, stacked, *total)
+
+    def names(self, turn: _Turn) -> list[str]:
+        """Names for the tensors that are carried, then for rows."""
+        given = dict(enumerate(map(str, self.view.proto.output)))
+        plain = [n for n, state in enumerate(self.states) if isinstance(state, str)]
+        places = [*plain, *range(len(self.states), len(self.states) + turn.plain)]
+        rest = len(turn.rows) - turn.plain
+        names = [given.get(n) or self.draft.fresh(f"{self.view.name}.result{n}") for n in places]
+        return [*names, *(self.draft.fresh(f"{self.view.name}.list{n}") for n in range(rest))]
+
+    def name_rows(self, turn: _Turn, stacked: Sequence[str], count: str = "") -> None:
+        """Has the file's names stand for rows, as many as a tensor says."""
+        names = self.view.proto.output[len(self.states) :]
+        for name, rows in zip(names, stacked, strict=False):
+            if name and count:
+                open_rows(self.view, str(name), rows, count)
+
+    def name_lists(self, turn: _Turn, stacked: Sequence[str], count: str = "") -> None:
+        """Has the file's names stand for lists that grew turn after turn."""
+        rows = iter(stacked[turn.plain :])
+        for place, after in turn.growing.items():
+            state = self.states[place]
+            assert isinstance(state, Listed)
+            more = (Each(next(rows), count, next(rows) if after else ""),)
+            define(self.draft, str(self.view.proto.output[place]), Listed((*state.values, *more)))
+        for place in turn.kept:
+            define(self.draft, str(self.view.proto.output[place]), self.states[place])
+
+    def add_nothing(self) -> None:
+        """Adds what it gives where its condition doesn't hold at first."""
+        names = list(map(str, self.view.proto.output))
+        if any(name in self.draft.read for name in names[len(self.states) :]):
+            raise self.view.unsupported("a loop of some turns, whose results are stacked", "none")
+        _call(self.view, self.states, names)
+
+    def add_turns(self) -> None:
+        """Adds its turns one behind another: shapes differ, or lists that it reads.
+
+        Raises:
+            UnsupportedError: only a run knows their number, or they are too many.
+        """
+        draft, states, rows = self.draft, self.states, list[list[Value]]()
+        if not self.unrolled:
+            actual = ", ".join(typed(draft.tensors[s]) for s in states if isinstance(s, str))
+            raise self.view.unsupported("states of one type in each turn", actual or "a list")
+        for turn in range(self.turns or 0):
+            part = part_of(self.body, f"{self.view.name}.turn{turn}")
+            number, again, *formals = part.inputs
+            for value, array in ((number, np.array(turn, np.int64)), (again, np.array(True))):
+                shape = (1,) * len(value.type.tensor_type.shape.dim)
+                draft.add_constant(value.name, array.reshape(shape))
+            for formal, state in zip(formals, states, strict=True):
+                define(draft, formal.name, state)
+            draft.read |= {*part.outputs}
+            draft.read_nodes(part.nodes)
+            go, *results = (value_of(draft, name) for name in part.outputs)
+            holds = draft.known(str(go))
+            if holds is None or not holds.all():
+                raise self.view.unsupported("a condition that holds in each turn", go)
+            states, slices = results[: len(states)], results[len(states) :]
+            rows.append(slices)
+        make = _maker(draft, self.view.name)
+        stacks = [_stack(make, list(map(str, column))) for column in zip(*rows, strict=True)]
+        _call(self.view, [*states, *stacks], self.view.proto.output)
 
 
-def _open(view: OnnxNode, output: str, rows: str, count: str) -> None:
-    """Makes a result the first rows of another tensor."""
-    draft = view.draft
-    if output not in draft.read:
-        return
-    if count in draft.constants:
-        number = int(draft.constants[count][0])
-        draft.add_constant(output, draft.constants[rows][:number])
-        return
-    zero = draft.add_constant(f"{output}.zero", np.zeros(1, np.int64))
-    node = helper.make_node("Slice", [rows, zero, count, zero], [output])
-    kind = draft.tensors[rows]
-    code = helper.np_dtype_to_tensor_dtype(dtype_of(kind.dtype))
-    proto = helper.make_tensor_type_proto(code, (None, *kind.shape[1:]))
-    reason = "the number of a loop's turns depends on data"
-    draft.prefixes[output] = rows, count
-    draft.open[output] = Island(
-        {next(draft.places): node}, view.name, view.where, reason, draft.opset, kind=proto
-    )
+class _Turn:
+    """Results of a turn of a Loop.
+
+    ``carried`` are tensors for the next turn, ``rows`` are stacked: ``plain`` many of the file's,
+    then what lists grow by. ``growing`` are the places of states that are such lists, and whether
+    the size of what is appended is a tensor of its own; ``kept`` are lists that stay as they are.
+    """
+
+    def __init__(
+        self, region: _Region, go: str, results: Sequence[Value], states: Sequence[Value]
+    ) -> None:
+        self.region, self.go = region, go
+        pairs = list(zip(states, results, strict=False))
+        self.carried = [str(new) for old, new in pairs if isinstance(old, str)]
+        self.rows = [str(row) for row in results[len(states) :]]
+        self.plain, self.growing, self.kept = len(self.rows), dict[int, bool](), list[int]()
+        for place, (old, new) in enumerate(pairs):
+            if isinstance(old, str):
+                continue
+            if not isinstance(new, Growing) or not isinstance(old, Listed):
+                raise region.view.unsupported("a list that grows at its end", new)
+            if new.name:
+                self._append(place, new.name)
+            else:
+                self.kept.append(place)
+
+    def _append(self, place: int, name: str) -> None:
+        """Adds the rows that one more element of a list is."""
+        draft = self.region.draft
+        tensor, count = draft.prefixes.get(name, (draft.alias.get(name, name), ""))
+        if tensor not in draft.tensors:
+            raise self.region.view.unsupported("elements of known largest size", name)
+        self.growing[place] = bool(count)
+        self.rows.append(tensor)
+        if count:
+            make, shape = _maker(draft, self.region.part.name), draft.tensors[tensor].shape
+            rest = [make.constant(list(shape[1:]), "int64")] if len(shape) > 1 else []
+            self.rows.append(make.concat([count, *rest], 0))
 
 
-def _add_no_turn(view: OnnxNode, states: Sequence[str]) -> None:
-    """Adds a Loop whose condition doesn't hold at first."""
-    rows = [name for name in view.proto.output[len(states) :] if name in view.draft.read]
-    if rows:
-        raise view.unsupported("a loop of some turns, whose results are stacked", "none")
-    _call(view, states, view.proto.output)
+def _stack(make: Maker, names: Sequence[str]) -> str:
+    """Tensors along a new first axis."""
+    return make.concat([make.reshape(name, (1, *make.shape(name))) for name in names], 0)
 
 
-def _add_turns(view: OnnxNode, turns: int | None, states: Sequence[str]) -> None:
-    """Adds the turns of a Loop one behind another: shapes differ from turn to turn."""
-    draft, graph = view.draft, view.attributes["body"]
-    first = list(map(draft.tensors.__getitem__, states))
-    rows: list[list[str]] = []
-    if turns is None or turns * len(graph.node) > MOST_UNROLLED:
-        raise view.unsupported("states of one type in each turn", ", ".join(map(typed, first)))
-    for turn in range(turns):
-        part = part_of(graph, f"{view.name}.turn{turn}")
-        number, again, *carried = part.inputs
-        for value, array in ((number, np.array(turn, np.int64)), (again, np.array(True))):
-            shape = (1,) * len(value.type.tensor_type.shape.dim)
-            draft.add_constant(value.name, array.reshape(shape))
-        draft.alias.update((v.name, s) for v, s in zip(carried, states, strict=True))
-        draft.read_nodes(part.nodes)
-        go, *results = (draft.alias.get(name, name) for name in part.outputs)
-        holds = draft.known(go)
-        if holds is None or not holds.all():
-            raise view.unsupported("a condition that holds in each turn", go)
-        states, slices = results[: len(states)], results[len(states) :]
-        rows.append(slices)
-    make = _maker(draft, view.name)
-    stacks = [
-        make.concat([make.reshape(name, (1, *make.shape(name))) for name in column], 0)
-        for column in zip(*rows, strict=True)
-    ]
-    _call(view, [*states, *stacks], view.proto.output)
-
-
-def _call(view: OnnxNode, sources: Sequence[str], names: Sequence[str]) -> None:
-    """Calls tensors as a node's results are called."""
-    pairs = [(a, b) for a, b in zip(sources, names, strict=False) if b]
-    view.draft.read_nodes([helper.make_node("Identity", [a], [b]) for a, b in pairs])
+def _call(view: OnnxNode, sources: Sequence[Value], names: Sequence[str]) -> None:
+    """Calls what a node gives as its results are called."""
+    for source, name in zip(sources, names, strict=False):
+        if name and isinstance(source, str):
+            view.draft.read_nodes([helper.make_node("Identity", [source], [name])])
+        elif name:
+            define(view.draft, str(name), source)
 
 
 def _add_scan(view: OnnxNode) -> None:
@@ -375,10 +513,7 @@ def _add_scan(view: OnnxNode) -> None:
     for number in range(make.shape(operands[0])[0]):
         own, given = ([_element(make, n, number) for n in names] for names in (states, scanned))
         each.append(_scanned(view, f"{view.name}.{number}", own, given, make))
-    results = [
-        make.concat([make.reshape(name, (1, *make.shape(name))) for name in column], 0)
-        for column in zip(*each, strict=True)
-    ]
+    results = [_stack(make, column) for column in zip(*each, strict=True)]
     _call(view, results, view.proto.output)
 
 
@@ -408,7 +543,7 @@ def _scanned(
     kinds += [TensorType(draft.tensors[n].shape[1:], draft.tensors[n].dtype) for n in given]
     for value, kind in zip(part.inputs, kinds, strict=True):
         region.give(value.name, kind)
-    body = region.graph(region.read())
+    body = region.graph([str(each) for each in region.read()])
     outputs = [draft.fresh(f"{name}.result{n}") for n in range(len(body.outputs))]
     fields = _fields(view, outputs, [*states, *given, *region.captured], name)
     _emit(view, ops.Scan(**fields, body=body, carried=len(states), turns=turns,

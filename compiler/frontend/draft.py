@@ -15,6 +15,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify_dtypes
 from vdla.compiler.graph.ir import GraphError, Node
 from vdla.compiler.graph.types import Array, TensorType
+from vdla.runtime.values import Value
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 TURNS = 10_000
@@ -93,6 +94,8 @@ class Draft:
         places: numbers for nodes, in the order in which they are read.
         strict: whether recurrent operators between quantized tensors stay float.
         turns: how often a Loop may run that has no number of turns.
+        values: what names stand for that are no tensors: sequences and optional values.
+        arguments: the inputs that are no tensors.
         prefixes: the tensors that are the first elements of another one, and how many.
         reasons: why nodes stayed float, by their names.
     """
@@ -114,6 +117,8 @@ class Draft:
         self.quantized: dict[str, tuple[str, str]] = {}
         self.open: dict[str, Island] = {}
         self.prefixes: dict[str, tuple[str, str]] = {}
+        self.values: dict[str, Value] = {}
+        self.arguments: dict[str, Value] = {}
         self.turns = TURNS
         self.places = count()
 
@@ -198,8 +203,8 @@ class Draft:
         """Lists and dictionaries that an import adds to; dictionaries in the order in which it
         does.
         """
-        tables = self.tensors, self.constants, self.alias, self.names, self.prefixes, self.open
-        return self.nodes, *tables
+        tables = self.tensors, self.constants, self.alias, self.names, self.prefixes
+        return self.nodes, *tables, self.values, self.open
 
     def rename(self, name: str, target: str, since: int) -> bool:
         """Calls a result of the nodes from ``since`` on otherwise; False if it is none."""

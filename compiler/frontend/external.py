@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
@@ -117,6 +118,26 @@ def add_open(draft: Draft, names: Sequence[str], outputs: Sequence[str]) -> str:
         order=tuple(outputs),
     )
     return draft.emit(node, "uint8")
+
+
+def open_rows(view: OnnxNode, output: str, rows: str, count: str) -> None:
+    """Makes a result the first rows of another tensor, as many as ``count``, int64[1], says."""
+    draft = view.draft
+    if output not in draft.read:
+        return
+    if count in draft.constants and rows in draft.constants:
+        draft.add_constant(output, draft.constants[rows][: int(draft.constants[count][0])])
+        return
+    zero = draft.add_constant(f"{output}.zero", np.zeros(1, np.int64))
+    node = helper.make_node("Slice", [rows, zero, count, zero], [output])
+    kind = draft.tensors[rows]
+    code = helper.np_dtype_to_tensor_dtype(dtype_of(kind.dtype))
+    proto = helper.make_tensor_type_proto(code, (None, *kind.shape[1:]))
+    reason = "only a run knows how many rows there are"
+    draft.prefixes[output] = rows, count
+    draft.open[output] = Island(
+        {next(draft.places): node}, view.name, view.where, reason, draft.opset, kind=proto
+    )
 
 
 # Islands ----------------------------------------------------------------------------------------

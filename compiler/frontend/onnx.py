@@ -43,6 +43,7 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.normal_form import is_defined, normalize
 from vdla.compiler.frontend.ops import Converter, converter_of
 from vdla.compiler.frontend.ops.storage import widened
+from vdla.compiler.frontend.sequences import add_argument, add_structural, is_structural
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.frontend.sizes import check_results, check_size
 from vdla.compiler.graph import ops
@@ -178,6 +179,10 @@ class Importer(Draft):
         static = static_shapes(model, self.where, shapes)
         for value in input_values(model.graph):
             where = f"{self.where}: input {value.name}"
+            if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
+                given = (shapes or {}).get(value.name)
+                self.arguments[value.name] = add_argument(self, value, given, where)
+                continue
             if not value.type.HasField("tensor_type"):
                 kind = str(value.type.WhichOneof("value")).removesuffix("_type")
                 raise ModelError(where, "a tensor", f"one of type {kind}")
@@ -200,6 +205,9 @@ class Importer(Draft):
             return
         if is_random(node):
             raise view.error("a result that follows from the inputs", "random numbers")
+        if is_structural(view):
+            add_structural(view)
+            return
         if reads_open(view) and not _is_decided(view):
             add_external(view, "it reads a tensor whose size depends on data")
             return
@@ -333,18 +341,32 @@ class Importer(Draft):
             self.add_constant(name, value)
         return True
 
+    def value(self, name: str) -> Value:
+        """The value that an output is.
+
+        Raises:
+            ModelError: its size depends on data, beside outputs that are lists.
+        """
+        if name in self.prefixes:
+            return Rows(*self.prefixes[name])
+        if name in self.open:
+            where = f"{self.where}: output {name}"
+            raise ModelError(where, "outputs of known size beside sequences", "an open one")
+        return self.values.get(name, name)
+
     def finish(self, proto: onnx.GraphProto) -> Graph:
         """The checked graph."""
         names = [self.alias.get(value.name, value.name) for value in proto.output]
+        lists = {name for name in names if name in self.values}
         for name, value in zip(names, proto.output, strict=True):
-            if name not in self.tensors and name not in self.open:
+            if name not in self.tensors and name not in self.open and name not in lists:
                 where = f"{self.where}: output {value.name}"
                 raise ModelError(where, "a node that writes it", "none")
         outputs = [name for name in names if name not in self.open]
         open_ones = list(dict.fromkeys(name for name in names if name in self.open))
         values: dict[str, Value] = {}
-        if open_ones and all(name in self.prefixes for name in open_ones):
-            values = {n: Rows(*self.prefixes[n]) if n in open_ones else n for n in names}
+        if lists or (open_ones and all(name in self.prefixes for name in open_ones)):
+            values = {v.name: self.value(n) for n, v in zip(names, proto.output, strict=True)}
             outputs = list(dict.fromkeys(t for v in values.values() for t in tensors_of(v)))
         elif open_ones:
             outputs.append(add_open(self, open_ones, names))
@@ -359,6 +381,7 @@ class Importer(Draft):
             constants,
             Path(self.where).stem,
             self.reasons,
+            arguments=self.arguments,
             values=values,
         )
         try:

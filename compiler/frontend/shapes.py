@@ -17,7 +17,7 @@ from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.types import Array
 from vdla.support.json_text import read_json
 
-Shapes = Mapping[str, int | Sequence[int]]
+Shapes = Mapping[str, int | Sequence[int] | Sequence[Sequence[int]] | None]
 Open = tuple[int | str | None, ...]
 NOTE = "vdla.shapes"  # the key of a model's metadata under which shapes of inputs are noted
 
@@ -45,8 +45,9 @@ def known_shapes(graph: onnx.GraphProto, where: str, shapes: Shapes | None) -> d
     Raises:
         ModelError: a size is given that the file has otherwise, or for no such name.
     """
-    given = {n: _sizes(n, s, where) for n, s in (shapes or {}).items()}
-    values = {value.name: open_shape(value) for value in input_values(graph)}
+    lists = {v.name for v in input_values(graph) if not v.type.HasField("tensor_type")}
+    given = {n: _sizes(n, s, where) for n, s in (shapes or {}).items() if n not in lists}
+    values = {v.name: open_shape(v) for v in input_values(graph) if v.name not in lists}
     symbols = {size for shape in values.values() for size in shape if isinstance(size, str)}
     for name in given:
         if name not in values and name not in symbols:
@@ -110,8 +111,8 @@ def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Array]) -> dict[str
     return result
 
 
-def _sizes(name: str, given: int | Sequence[int], where: str) -> tuple[int, ...]:
-    sizes = (given,) if isinstance(given, int) else tuple(given)
+def _sizes(name: str, given: object, where: str) -> tuple[int, ...]:
+    sizes = tuple(given) if isinstance(given, Sequence) else (given,)
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise ModelError(f"{where}: shape {name}", "positive sizes", list(sizes))
     return sizes

@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from vdla.compiler.frontend.converters import converts
+from vdla.compiler.frontend.external import open_rows
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
@@ -25,6 +26,9 @@ def _slice(view: OnnxNode) -> None:
     steps: Sequence[int]
     if view.draft.opset >= 10 and (size := _window(view)) is not None:
         _slide(view, size)
+        return
+    if view.draft.opset >= 10 and _is_prefix(view):
+        _first_rows(view)
         return
     if view.draft.opset < 10:
         starts, ends = view.integers("starts", ()), view.integers("ends", ())
@@ -64,6 +68,26 @@ def _window(view: OnnxNode) -> int | None:
         if source(name) == source(start) and more is not None and more.size == 1:
             return int(more.reshape(()))
     return None
+
+
+def _is_prefix(view: OnnxNode) -> bool:
+    """Whether the first rows are taken, as many as only a run knows."""
+    draft, none, one = view.draft, np.zeros(1), np.ones(1)
+    axes = draft.known(view.operand(3)) if view.optional(3) else none
+    steps = draft.known(view.operand(4)) if view.optional(4) else one
+    wanted = ((draft.known(view.operand(1)), none), (axes, none), (steps, one))
+    fits = all(a is not None and np.array_equal(a.reshape(-1), b) for a, b in wanted)
+    return fits and draft.known(view.operand(2)) is None
+
+
+def _first_rows(view: OnnxNode) -> None:
+    """The first rows, up to an end that may count from the last one."""
+    make, size = Maker(view), view.shape(0)[0]
+    end = make.cast(make.reshape(view.operand(2), (1,)), "int64")
+    none, every = make.like(0, end), make.like(size, end)
+    end = make.where(make.binary("lt", end, none), make.binary("add", end, every), end)
+    count = make.binary("min", make.binary("max", end, none), every)
+    open_rows(view, str(view.proto.output[0]), view.operand(0), count)
 
 
 def _slide(view: OnnxNode, size: int) -> None:
