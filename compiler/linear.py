@@ -3,14 +3,18 @@
     If                                  While
 
       goto else unless condition          go = condition; r = carried; turn = 0
-      then's nodes                      begin:
-      r = then's result                   goto end unless go
-      goto end                            x = r
-    else:                                 body's nodes
-      otherwise's nodes                   stacked[turn] = slice
-      r = otherwise's result              go = condition behind the turn; r = result
-    end:                                  next turn begin
-                                        end:
+      then's nodes                        goto end unless go
+      r = then's result                 begin:
+      goto end                            goto last unless go
+    else:                                 x = r
+      otherwise's nodes                   body's nodes
+      r = otherwise's result              stacked[turn] = slice
+    end:                                  go = condition behind the turn; r = result
+                                          next turn begin
+                                        last: end:
+
+What turns convert at their beginning and back at their end is converted before ``begin`` and behind
+``last`` (``hoist.py``).
 
 A Scan has no condition, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
 stand behind all else: one copies what it is given, so that it may call itself.
@@ -20,7 +24,7 @@ Most copies go away when it is decided which tensors share bytes (``graph/sharin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
@@ -29,6 +33,7 @@ from vdla.compiler.graph.liveness import live_after
 from vdla.compiler.graph.ops import flow
 from vdla.compiler.graph.ops.control import TURN
 from vdla.compiler.graph.types import Array, TensorType
+from vdla.compiler.hoist import Carried, hoist, without
 from vdla.compiler.network import Network
 from vdla.compiler.placement import PROCESSOR, Placement
 from vdla.compiler.targets.target import Code
@@ -102,44 +107,57 @@ class _Lines:
 
     def add_loop(self, node: ops.Loop, body: Network) -> None:
         """A region, turn after turn."""
-        begin, end, go = (f"{node.name}.{part}" for part in ("begin", "end", "go"))
-        operands, results = list(node.operands), list(body.graph.outputs)
-        turn, *inputs = body.graph.inputs
-        scanned = node.scanned if isinstance(node, ops.Scan) else 0
-        carried, captured = node.outputs[: node.carried], inputs[node.carried + scanned :]
-        if isinstance(node, ops.While):
-            self.tensors[go] = TensorType((), "bool")
-            self.copy(operands.pop(0), go)
-        self.copy_all(operands[: node.carried], carried)
-        self.copy_all(operands[node.carried + scanned :], captured)
-        self.tensors[turn] = TURN
-        self.clear(turn)
-        for name in node.outputs[node.carried :]:
-            if isinstance(node, ops.While):
+        loop = _LoopNames(node, body)
+        hoisted = hoist(body, loop.inputs[: node.carried], loop.outputs[: node.carried])
+        slots = dict(zip(node.outputs, hoisted, strict=False))
+        self.begin_loop(loop, slots)
+        self.label(loop.begin)
+        if loop.go:
+            self.goto(loop.last, loop.go, when=False, name=f"{node.name}.head")
+        for slot, each in slots.items():
+            self.copy(_kept(slot, each), each.first)
+        for name, part in loop.slices:
+            self.copy(name, part, turn=loop.turn)
+        self.add_network(without(body, hoisted))
+        for name, whole in loop.rows:
+            self.copy(name, whole, turn=loop.turn, whole=whole)
+        if loop.go:
+            self.copy(body.graph.outputs[0], loop.go)
+        for slot, each in slots.items():
+            self.copy(each.last, _kept(slot, each))
+        self.add(flow.NextTurn(
+            name=node.name, output=loop.turn, turn=loop.turn, to=loop.begin, turns=node.turns,
+            strict=bool(loop.go),
+        ))  # fmt: skip
+        self.label(loop.last)
+        for slot, each in slots.items():
+            if each.after:
+                self.copy(_kept(slot, each), each.last)
+                self.nodes += each.after
+                self.copy(each.result, slot)
+        self.label(loop.end)
+
+    def begin_loop(self, loop: _LoopNames, slots: Mapping[str, Carried]) -> None:
+        """All that comes before the first turn; of what is carried, the parts that turns read."""
+        self.tensors |= {**loop.body.graph.tensors, loop.turn: TURN}
+        self.clear(loop.turn)
+        for name, part in (*loop.captured, *zip(loop.carried, slots, strict=True)):
+            self.copy(name, part)
+        for _, name in loop.rows:
+            if loop.go:
                 self.clear(name)
             else:
                 self.add(flow.Begin(name=f"{name} begun", output=name))
-        self.label(begin)
-        if isinstance(node, ops.While):
-            self.goto(end, go, when=False, name=f"{node.name}.head")
-        self.copy_all(carried, inputs[: node.carried])
-        parts = zip(
-            operands[node.carried :][:scanned], inputs[node.carried :][:scanned], strict=True
-        )
-        for name, part in parts:
-            self.copy(name, part, turn=turn)
-        self.add_network(body)
-        again = results.pop(0) if isinstance(node, ops.While) else ""
-        for name, whole in zip(results[node.carried :], node.outputs[node.carried :], strict=True):
-            self.copy(name, whole, turn=turn, whole=whole)
-        if again:
-            self.copy(again, go)
-        self.copy_all(results[: node.carried], carried)
-        strict = isinstance(node, ops.While)
-        self.add(flow.NextTurn(
-            name=node.name, output=turn, turn=turn, to=begin, turns=node.turns, strict=strict
-        ))  # fmt: skip
-        self.label(end)
+        if loop.go:
+            self.tensors[loop.go] = TensorType((), "bool")
+            self.copy(loop.node.operands[0], loop.go)
+            self.goto(loop.end, loop.go, when=False, name=f"{loop.node.name}.first")
+        for slot, each in slots.items():
+            if each.before:
+                self.tensors[_kept(slot, each)] = loop.body.graph.tensors[each.first]
+                self.copy(slot, each.whole)
+                self.nodes += each.before
+                self.copy(each.first, _kept(slot, each))
 
     def add_call(self, node: ops.Call) -> None:
         """A function's operands where it reads them, a jump to it, and its results."""
@@ -189,6 +207,33 @@ class _Lines:
 
     def leave(self, name: str, results: Iterable[str]) -> None:
         self.add(flow.Leave(name=name, operands=tuple(results)))
+
+
+def _kept(slot: str, carried: Carried) -> str:
+    """The tensor that has what a loop carries, between turns."""
+    return f"{slot}.kept" if carried.before else slot
+
+
+class _LoopNames:
+    """Names of a loop's labels, and of tensors around it and in its body that go together.
+
+    ``go`` is its condition; empty where its number of turns is known.
+    """
+
+    def __init__(self, node: ops.Loop, body: Network) -> None:
+        self.node, self.body = node, body
+        is_open, scanned = isinstance(node, ops.While), getattr(node, "scanned", 0)
+        self.begin, self.last, self.end, go = (
+            f"{node.name}.{part}" for part in ("begin", "last", "end", "go")
+        )
+        self.go = go if is_open else ""
+        self.turn, *self.inputs = body.graph.inputs
+        self.outputs = body.graph.outputs[is_open:]
+        operands, count = node.operands[is_open:], node.carried
+        self.carried = operands[:count]
+        pairs = list(zip(operands[count:], self.inputs[count:], strict=True))
+        self.slices, self.captured = pairs[:scanned], pairs[scanned:]
+        self.rows = list(zip(self.outputs[count:], node.outputs[count:], strict=True))
 
 
 def argument(function: str, number: int) -> str:

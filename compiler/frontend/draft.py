@@ -55,6 +55,14 @@ def graphs_of(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
+def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, each with those of the graphs inside it behind it."""
+    for node in nodes:
+        yield node
+        for graph in graphs_of(node):
+            yield from all_nodes(graph.node)
+
+
 @dataclass(frozen=True)
 class Island:
     """Nodes for onnxruntime that make a tensor whose size depends on data.

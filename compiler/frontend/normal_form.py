@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 
 import onnx
 from onnx import helper
 
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, all_nodes, graphs_of, reads_of
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.shapes import Shapes, input_values
 
@@ -63,13 +63,13 @@ def _check(model: onnx.ModelProto, where: str) -> None:
     """Raises ModelError where onnx's checker refuses a model, apart from what it need not know:
     the types of results, and operators that ONNX has withdrawn or never had."""
     opset = next((entry.version for entry in model.opset_import if not entry.domain), 0)
-    for node in _nodes(model.graph.node):
+    for node in all_nodes(model.graph.node):
         if str(node.op_type) != node.op_type:  # protobuf gives bytes then
             raise ModelError(where, "operators' names in UTF-8", repr(node.op_type))
     outputs, opsets = list(model.graph.output), len(model.opset_import)
     hidden = [
         node
-        for node in _nodes(model.graph.node)
+        for node in all_nodes(model.graph.node)
         if not node.domain and not is_defined(node.op_type, opset)
     ]
     try:
@@ -114,7 +114,7 @@ def _name_domain(model: onnx.ModelProto, where: str) -> None:
         holder.opset_import.extend(helper.make_opsetid("", version) for version in own[:1])
         holder.opset_import.extend(others)
     for nodes in (model.graph.node, *(function.node for function in model.functions)):
-        for node in _nodes(nodes):
+        for node in all_nodes(nodes):
             if node.domain and node.domain in DEFAULT_DOMAINS:
                 node.domain = ""
 
@@ -150,22 +150,6 @@ def _lacks_elements(value: onnx.ValueInfoProto) -> bool:
 # Order ------------------------------------------------------------------------------------------
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those of the graphs inside them."""
-    for node in nodes:
-        yield node
-        for graph in _graphs(node):
-            yield from _nodes(graph.node)
-
-
-def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs inside a node."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
 def _sort(graph: onnx.GraphProto, where: str, outer: Collection[str]) -> None:
     """Puts nodes behind those that write what they read, also in the graphs inside them.
 
@@ -182,12 +166,12 @@ def _sort(graph: onnx.GraphProto, where: str, outer: Collection[str]) -> None:
     writers = {name: place for place, node in enumerate(graph.node) for name in node.output}
     known = given | writers.keys()
     for node in graph.node:
-        for body in _graphs(node):
+        for body in graphs_of(node):
             _sort(body, where, known)
     waits: list[set[str]] = []
     readers: dict[str, list[int]] = defaultdict(list)
     for place, node in enumerate(graph.node):
-        reads = _reads(node)
+        reads = {*reads_of(node)}
         for name in sorted(reads - known):
             raise _error(node, place, where, "operands that something writes", name)
         waits.append(reads - given)
@@ -213,17 +197,6 @@ def _sort(graph: onnx.GraphProto, where: str, outer: Collection[str]) -> None:
         copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
         del graph.node[:]
         graph.node.extend(copies)
-
-
-def _reads(node: onnx.NodeProto) -> set[str]:
-    """The tensors that a node reads, those that graphs inside it read from outside among them."""
-    names = set(node.input)
-    for graph in _graphs(node):
-        own = {each.name for each in (*graph.initializer, *graph.input)}
-        own |= {name for inner in graph.node for name in inner.output}
-        read = {name for inner in graph.node for name in _reads(inner)}
-        names |= (read | {value.name for value in graph.output}) - own
-    return names
 
 
 def _error(node: onnx.NodeProto, place: int, where: str, expected: str, actual: str) -> ModelError:

@@ -24,7 +24,7 @@ from vdla.compiler.frontend.attributes import overlooked
 from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.control import add_control, is_control
 from vdla.compiler.frontend.custom import add_custom
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, has_graphs
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, all_nodes, has_graphs
 from vdla.compiler.frontend.errors import (
     LoopError,
     ModelError,
@@ -118,7 +118,7 @@ def _check_size(model: onnx.ModelProto, path: Path) -> None:
 
 def is_quantized(model: onnx.ModelProto) -> bool:
     """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear."""
-    return any(node.op_type in QDQ for node in model.graph.node)
+    return any(node.op_type in QDQ for node in all_nodes(model.graph.node))
 
 
 def import_model(

@@ -202,7 +202,7 @@ def with_header(header: bytes) -> bytes:
 def test_headers_that_say_too_little():
     assert message(with_header(b"{]")).startswith("m.vdla: expected a JSON header, found ")
     assert message(with_header(b"{}")).startswith(
-        "m.vdla: header: expected it to contain ['arguments', 'config', 'config_hash', 'dram_bytes', "
+        "m.vdla: header: expected it to contain ['arguments', 'config', 'config_hash', "
     )
 
 
