@@ -286,7 +286,13 @@ class Executor:
         *operands, result = (self.tensor(name) for name in step.args)
 
         def run() -> None:
-            result[...] = session.run(operands)
+            value = session.run(operands)
+            if value.shape != result.shape:
+                raise InputError(
+                    f"step {step}: expected a result of shape {list(result.shape)}, "
+                    f"found {list(value.shape)}"
+                )
+            result[...] = value
 
         return run
 

@@ -23,7 +23,7 @@ from onnx import helper
 from vdla.compiler.frontend.bodies import Part, part_of
 from vdla.compiler.frontend.draft import Draft, names_read
 from vdla.compiler.frontend.errors import LoopError, UnsupportedError, halves
-from vdla.compiler.frontend.external import open_rows
+from vdla.compiler.frontend.external import close, open_rows
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.sequences import Growing, define, leaves, rebuilt, value_of
@@ -123,17 +123,15 @@ class _Region:
             self.draft.alias[value.name] = turn
 
     def read(self) -> list[Value]:
-        """Reads the nodes; what the results stand for.
-
-        Raises:
-            UnsupportedError: the size of a result depends on data.
-        """
+        """Reads the nodes; what the results stand for, which may be open."""
         self.draft.read_nodes(self.part.nodes)
-        results = [value_of(self.draft, name) for name in self.part.outputs]
+        return [value_of(self.draft, name) for name in self.part.outputs]
+
+    def check(self, results: Sequence[Value]) -> None:
+        """Raises UnsupportedError where the size of a result depends on data."""
         for name in (name for value in results for name in leaves(value)):
             if name not in self.draft.tensors:
                 raise self.view.unsupported(f"results of {self.part.name} of static shape", name)
-        return results
 
     def graph(self, results: Sequence[str]) -> Graph:
         """The region, each of whose results is a tensor of its own."""
@@ -220,7 +218,9 @@ def _add_if(view: OnnxNode) -> None:
     parts = [part_of(graph, f"{view.name}.{each}") for graph, each in branches]
     captured = _captured(view.draft, parts)
     regions = [_Region(view, part, captured) for part in parts]
-    results = _with_absent(regions, [region.read() for region in regions])
+    results = [region.read() for region in regions]
+    _close(regions, results)
+    results = _with_absent(regions, results)
     values = [Listed(tuple(each)) for each in results]
     then, otherwise = (
         region.graph(leaves(value)) for region, value in zip(regions, values, strict=True)
@@ -248,6 +248,19 @@ def _add_loop(view: OnnxNode) -> None:
         loop.add_nothing()
     elif (lists and loop.unrolled) or not loop.add():
         loop.add_turns()
+
+
+def _close(regions: Sequence[_Region], results: Sequence[Sequence[Value]]) -> None:
+    """Gives results of one branch whose size depends on data the types of the other one's: they
+    have no others where what reads them has a static shape."""
+    for pair in zip(*results, strict=True):
+        for place, name in enumerate(pair):
+            draft, other = regions[place].draft, regions[not place].draft
+            kind = other.tensors.get(str(pair[not place]))
+            if isinstance(name, str) and name in draft.open and kind is not None:
+                close(draft, name, kind)
+    for region, values in zip(regions, results, strict=True):
+        region.check(values)
 
 
 def _with_absent(
@@ -312,6 +325,7 @@ class _Loop:
             else:
                 region.draft.values[formal.name] = Growing()
         go, *results = region.read()
+        region.check([go, *(value for value in results if isinstance(value, str))])
         turn = _Turn(region, str(go), results, self.states)
         if any(
             isinstance(new, str) and not alike(draft.tensors[old], region.draft.tensors[new])
@@ -543,7 +557,9 @@ def _scanned(
     kinds += [TensorType(draft.tensors[n].shape[1:], draft.tensors[n].dtype) for n in given]
     for value, kind in zip(part.inputs, kinds, strict=True):
         region.give(value.name, kind)
-    body = region.graph([str(each) for each in region.read()])
+    results = region.read()
+    region.check(results)
+    body = region.graph([str(each) for each in results])
     outputs = [draft.fresh(f"{name}.result{n}") for n in range(len(body.outputs))]
     fields = _fields(view, outputs, [*states, *given, *region.captured], name)
     _emit(view, ops.Scan(**fields, body=body, carried=len(states), turns=turns,

@@ -22,7 +22,7 @@ from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.sizes import inferred_kinds
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.types import DTYPES
+from vdla.compiler.graph.types import DTYPES, TensorType
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.external import Session
 
@@ -77,6 +77,18 @@ def add_external(view: OnnxNode, reason: str) -> None:
             draft.add_constant(output, Session(model.SerializeToString()).run([]))
         else:
             draft.open[output] = replace(island, kind=kind)
+
+
+def close(draft: Draft, name: str, kind: TensorType) -> None:
+    """Gives a tensor whose size depends on data a type that it has to have, as onnxruntime's node.
+
+    The run stops where it has another shape.
+    """
+    island = draft.open.pop(name)
+    model, operands = _model(draft, island, [name])
+    own = draft.fresh(f"{island.name}.closed")
+    node = _external(island, own, (name, *operands), model, (kind.shape, kind.dtype))
+    draft.emit(node, kind.dtype)
 
 
 def add_open(draft: Draft, names: Sequence[str], outputs: Sequence[str]) -> str:
