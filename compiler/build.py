@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vdla.compiler.assemble import LinkedNetwork, assemble, link
 from vdla.compiler.dump import Dumper
+from vdla.compiler.frontend.draft import TURNS
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph import ops
@@ -53,8 +54,9 @@ class Options:
     ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
     has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
     names: on "vdla", "gpu" or "cpu"; ``reasons`` says why, where it isn't the user. ``strict``
-    leaves to the host what in integers isn't onnxruntime's result bit for bit; ``timing`` makes
-    streams for a simulation without numbers.
+    leaves to the host what in integers isn't onnxruntime's result bit for bit; ``turns`` is how
+    often a loop may run whose number of turns no constant says; ``timing`` makes streams for a
+    simulation without numbers.
     ``loops`` is where processes share scheduled loops. ``vthreads`` is how many virtual threads
     default schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
@@ -69,6 +71,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
+    turns: int = TURNS
     timing: bool = False
     loops: LoopStore | None = None
     vthreads: int = 2
@@ -122,7 +125,8 @@ def import_graph(
     """
     options = options or Options()
     strict = options.strict and options.accelerated
-    return import_onnx(path, shapes, floats=not options.accelerated, strict=strict)
+    floats = not options.accelerated
+    return import_onnx(path, shapes, floats=floats, strict=strict, turns=options.turns)
 
 
 def compile_model(

@@ -108,12 +108,12 @@ class Draft:
         reasons: why nodes stayed float, by their names.
     """
 
-    def __init__(self, where: str, proto: onnx.ModelProto, strict: bool = False) -> None:
-        self.where, self.proto, self.strict = where, proto, strict
+    def __init__(
+        self, where: str, proto: onnx.ModelProto, strict: bool = False, turns: int = TURNS
+    ) -> None:
+        self.where, self.proto, self.strict, self.turns = where, proto, strict, turns
         self.reasons: dict[str, str] = {}
-        self.read = set(names_read(proto.graph.node))
-        opsets = {o.domain: o.version for o in proto.opset_import}
-        self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
+        self.read, self.opset = set[str](), 0
         self.tensors: dict[str, TensorType] = {}
         self.constants: dict[str, Array] = {}
         self.nodes: list[Node] = []
@@ -127,8 +127,13 @@ class Draft:
         self.prefixes: dict[str, tuple[str, str]] = {}
         self.values: dict[str, Value] = {}
         self.arguments: dict[str, Value] = {}
-        self.turns = TURNS
         self.places = count()
+
+    def begin(self) -> None:
+        """Takes what the model says of itself; it is in the normal form by then."""
+        self.read = set(names_read(self.proto.graph.node))
+        opsets = {o.domain: o.version for o in self.proto.opset_import}
+        self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
 
     def read_node(self, node: onnx.NodeProto, index: int) -> None:
         """Adds what one ONNX node means; ``index`` is its place, for one without a name."""
@@ -142,8 +147,8 @@ class Draft:
 
     def child(self) -> Self:
         """An import of a region: names of nodes and all rules are those of this one."""
-        child = type(self)(self.where, self.proto, self.strict)
-        child.opset, child.turns = self.opset, self.turns
+        child = type(self)(self.where, self.proto, self.strict, self.turns)
+        child.opset = self.opset
         child.names, child.places = self.names, self.places
         return child
 

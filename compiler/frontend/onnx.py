@@ -24,7 +24,7 @@ from vdla.compiler.frontend.attributes import overlooked
 from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.control import add_control, is_control
 from vdla.compiler.frontend.custom import add_custom
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, all_nodes, has_graphs
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, TURNS, Draft, all_nodes, has_graphs
 from vdla.compiler.frontend.errors import (
     LoopError,
     ModelError,
@@ -58,7 +58,11 @@ QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
 def import_onnx(
-    path: str | Path, shapes: Shapes | None = None, floats: bool = False, strict: bool = False
+    path: str | Path,
+    shapes: Shapes | None = None,
+    floats: bool = False,
+    strict: bool = False,
+    turns: int = TURNS,
 ) -> Graph:
     """The graph of the model in ``path``.
 
@@ -69,13 +73,14 @@ def import_onnx(
         floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
             a processor alone.
         strict: whether recurrent operators between quantized tensors stay float.
+        turns: how often a loop may run whose number of turns no constant says.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
     model = load(path)
-    graph = _graph(model, str(path), shapes, strict)
+    graph = _graph(Importer(str(path), model, strict, turns), shapes)
     if not floats and not is_quantized(model):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
@@ -130,14 +135,15 @@ def import_model(
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     own = onnx.ModelProto()
     own.CopyFrom(model)
-    return _graph(own, where, shapes, strict)
+    return _graph(Importer(where, own, strict), shapes)
 
 
-def _graph(model: onnx.ModelProto, where: str, shapes: Shapes | None, strict: bool) -> Graph:
-    """The graph of a model, which is brought into the normal form in place."""
+def _graph(importer: Importer, shapes: Shapes | None) -> Graph:
+    """The graph of an importer's model, which is brought into the normal form in place."""
+    model, where = importer.proto, importer.where
     _check(model, where)
     normalize(model, where, shapes)
-    importer = Importer(where, model, strict)
+    importer.begin()
     importer.read_constants(model.graph)
     importer.read_inputs(model, shapes)
     for index, node in enumerate(model.graph.node):

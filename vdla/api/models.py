@@ -77,6 +77,7 @@ def compile_options(options: Compile | Run, where: Where, code: Code) -> Options
     return replace(
         where.options(code, tuned_functions(options.records)),
         strict=options.strict,
+        turns=options.turns,
         records=tuned_tiles(options.records, options.board),
         progress=options.progress,
     )

@@ -169,6 +169,14 @@ def strict() -> spelling.Default:
     )  # fmt: skip
 
 
+def turns() -> spelling.Default:
+    """Most turns of a loop whose number no constant says."""
+    return spelling.option(
+        10_000, "--turns", typed=int, compiles=True, min=1, metavar="N",
+        help="Most turns of a loop whose number of turns only a run knows.",
+    )  # fmt: skip
+
+
 def farm(*only: spelling.Only) -> spelling.Default:
     """The address of a farm whose machines do the work."""
     return spelling.option(

@@ -18,8 +18,8 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--config", "--set", "--board", "--part", "--space", "--objectives", "--baseline", "--map",
     ),
     "The model and its schedules": (
-        "--shape", "--records", "--vthreads", "--strict", "--weight", "--calibration", "--layer",
-        "--model",
+        "--shape", "--records", "--vthreads", "--strict", "--turns", "--weight", "--calibration",
+        "--layer", "--model",
     ),
     "The device and the host": devices.SECTION,
     "Measurement": (

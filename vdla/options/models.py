@@ -41,6 +41,7 @@ class Compile(Placed):
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
     ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``strict`` leaves to the host what in
     integers isn't onnxruntime's result bit for bit: softmax, normalizations, recurrent cells.
+    ``turns`` is how often a loop may run whose number of turns no constant says.
     ``host`` gpu has a GPU run what the accelerator leaves; ``gpu`` is "opencl", or NVIDIA's
     architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
     ``host`` is also a processor's name, as "cortex-a9": the module has its code and, by a model,
@@ -68,6 +69,7 @@ class Compile(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
+    turns: int = fields.turns()
     progress: Progress = progress()
 
 
@@ -128,6 +130,7 @@ class Run(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
+    turns: int = fields.turns()
     waves: Path | None = python_only(None, "An FST file for waves, of the RTL.")
     batches: Sequence[Inputs] = python_only(
         (), "Inputs that ``check`` compares, in place of random ones."

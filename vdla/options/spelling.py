@@ -163,18 +163,30 @@ def places(texts: Sequence[str]) -> dict[str, str]:
     return result
 
 
-def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The values of ``--shape``: a name to its one size, or to several with commas between."""
-    result: dict[str, tuple[int, ...]] = {}
+Size = tuple[int, ...] | tuple[tuple[int, ...], ...] | None
+
+
+def sizes(texts: Sequence[str]) -> dict[str, Size]:
+    """The values of ``--shape``: a name to its one size, or to several with commas between; a
+    sequence's shapes with semicolons between, and "none" for an optional input that isn't there."""
+    result: dict[str, Size] = {}
     for text in texts:
         name, equals, listed = text.rpartition("=")
         try:
-            result[name.strip()] = tuple(int(part) for part in listed.split(","))
+            result[name.strip()] = None if listed.strip() == "none" else _sizes(listed)
         except ValueError:
             equals = ""
         if not equals or not name.strip():
             raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
     return result
+
+
+def _sizes(text: str) -> Size:
+    """A shape, or the shapes of a sequence; one that ends with a semicolon may be of one."""
+    if ";" not in text:
+        return tuple(int(part) for part in text.split(","))
+    shapes = (each.strip() for each in text.removesuffix(";").split(";"))
+    return tuple(tuple(int(part) for part in each.split(",") if part) for each in shapes)
 
 
 def weights(texts: Sequence[str]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
 from vdla.compiler.graph.passes.spellings import respell
+from vdla.compiler.graph.passes.unroll import unroll
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
@@ -107,11 +108,13 @@ class Accelerator(Target):
 
     @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
-        """Attention's operators in one spelling, normalizations and softmax in pieces as one, where
-        it has integers for them."""
+        """Turns of short loops as one graph; attention's operators in one spelling, normalizations
+        and softmax in pieces as one, where it has integers for them."""
+        unrolled: Pass[Rewrite] = Pass("unroll", unroll)
         if self.strict or not normalizes(self.config):
-            return ()
+            return (unrolled,)
         return (
+            unrolled,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),
