@@ -20,7 +20,7 @@ from vdla.compiler.network import Network
 
 @dataclass(frozen=True)
 class Carried:
-    """What a loop carries from turn to turn.
+    """A tensor that a loop carries from turn to turn.
 
     The caller of a body gives ``whole`` and gets ``result``; nodes of ``before`` make ``first`` of
     the one, which turns read, and those of ``after`` make the other one of ``last``, which turns
@@ -36,7 +36,7 @@ class Carried:
 
 
 def hoist(body: Network, wholes: Sequence[str], results: Sequence[str]) -> list[Carried]:
-    """What a loop carries, with the conversions that leave it; they are still in the body."""
+    """Tensors that a loop carries, with the conversions that leave it; the body has them still."""
     return [_carried(body.graph, *pair) for pair in zip(wholes, results, strict=True)]
 
 

@@ -63,7 +63,7 @@ class Maybe:
 
 Value: TypeAlias = str | Rows | Each | Listed | Absent | Maybe
 Values = Mapping[str, Value]
-KINDS: dict[str, type[Rows | Each | Listed | Absent | Maybe]] = {
+KINDS: dict[str, Callable[..., Value]] = {
     kind.__name__: kind for kind in (Rows, Each, Listed, Absent, Maybe)
 }
 

@@ -4,10 +4,13 @@ Grammar of the text; tokens are those of :mod:`vdla.compiler.text`, every rule b
 ``value`` is a line, ``x,*`` is any number of x with commas between::
 
     text     ::= graph+                             functions behind the first, by their names
-    graph    ::= "graph" NAME, and indented: (input | constant | output | node)*
+    graph    ::= "graph" NAME, and indented: (input | constant | output | argument | result | node)*
     input    ::= "input" NAME ":" type              what the caller supplies
     constant ::= "constant" NAME ":" type           its array stands beside the text
     output   ::= "output" NAME                      what the caller reads
+    argument ::= "argument" NAME "=" whole          an input of the caller's that is no tensor
+    result   ::= "result" NAME "=" whole            all results, where one is no tensor
+    whole    ::= tensor: NAME | KIND "(" whole,* ")"  as runtime/values.py has them
     node     ::= node: NAME ":" output: NAME,* "=" OP "(" operand: NAME,* ")" field* ":" type,*
                  and indented: ["float" "because" STRING], the parts of a Fused: node*,
                  the regions of a node of control: graph*
@@ -38,6 +41,7 @@ from vdla.compiler.graph.printer import field_key, is_record
 from vdla.compiler.graph.types import RECORDS, TENSOR_DTYPES, Array, Quant, TensorType
 from vdla.compiler.text import ParseError, Reader, Token
 from vdla.runtime.dtypes import read_as, to_write
+from vdla.runtime.values import KINDS, Listed, Value
 
 MARKS = ("(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "*", "@", "-")
 LARGEST = (1 << 63) - 1
@@ -96,6 +100,7 @@ class Parser:
         self.tensors: dict[str, TensorType] = {}
         self.constants: dict[str, Array] = {}
         self.reasons: dict[str, str] = {}
+        self.wholes: dict[str, dict[str, Value]] = {}  # arguments and results
         self.places: dict[str, Token] = {}  # of nodes
 
     def text(self) -> Graph:
@@ -116,12 +121,13 @@ class Parser:
 
     def graph(self) -> Graph:
         """A graph, with tensors of its own."""
-        around = self.tensors, self.constants, self.reasons
+        around = self.tensors, self.constants, self.reasons, self.wholes
         self.tensors, self.constants, self.reasons = {}, {}, {}
+        self.wholes = {"argument": {}, "result": {}}
         try:
             return self.lines()
         finally:
-            self.tensors, self.constants, self.reasons = around
+            self.tensors, self.constants, self.reasons, self.wholes = around
 
     def lines(self) -> Graph:
         self.read.expect("graph")
@@ -135,17 +141,20 @@ class Parser:
             if output not in self.tensors:
                 raise self.read.error("an output that is a tensor above or below", token, output)
         return Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
-                     name, self.reasons)  # fmt: skip
+                     name, self.reasons, {}, *self.wholes.values())  # fmt: skip
 
     def line(self, inputs: list[str], outputs: dict[str, Token], nodes: list[Node]) -> None:
         word = "" if self.read.after.text == ":" else self.read.token.text
-        if word not in ("input", "constant", "output"):
+        if word not in ("input", "constant", "output", *self.wholes):
             nodes.append(self.node())
             return
         self.read.next()
         token = self.read.token
         name = self.read.name("a tensor's name")
-        if word == "output":
+        if word in self.wholes:
+            self.read.expect("=")
+            self.wholes[word][name] = self.whole()
+        elif word == "output":
             if name in outputs:
                 raise self.read.error("each output once", token, f"{name} twice")
             outputs[name] = token
@@ -157,6 +166,19 @@ class Parser:
             else:
                 self.constants[name] = self.constant(name, token)
         self.read.end_line()
+
+    def whole(self) -> Value:
+        """A tensor, or what is made of some."""
+        token = self.read.token
+        name = self.read.name("a tensor's name, or a kind of value")
+        if not self.read.sees("("):
+            return name
+        parts = self.read.listed("(", self.whole, ")")
+        try:
+            return Listed(tuple(parts)) if name == "Listed" else KINDS[name](*parts)
+        except (KeyError, TypeError):
+            expected = f"a value ({', '.join(KINDS)}) and what it is made of"
+            raise self.read.error(expected, token, name) from None
 
     # --- tensors ---
 

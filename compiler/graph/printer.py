@@ -15,6 +15,7 @@ import numpy as np
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.types import RECORDS, Array, TensorType
 from vdla.compiler.text import write_name, write_string
+from vdla.runtime.values import Listed, Value
 
 
 class Record(Protocol):
@@ -66,12 +67,26 @@ def _graph_lines(graph: Graph, places: Mapping[str, str]) -> list[str]:
     for title, names in (("input", graph.inputs), ("constant", graph.constants)):
         lines += [f"  {title} {write_name(n)} : {format_type(graph.tensors[n])}" for n in names]
     lines += [f"  output {write_name(n)}" for n in graph.outputs]
+    for title, values in (("argument", graph.arguments), ("result", graph.values)):
+        lines += [f"  {title} {write_name(n)} = {_shown(v)}" for n, v in values.items()]
     for node in graph.nodes:
         place = places.get(node.name, "")
         lines += (f"  {line}" for line in format_node(node, graph, place))
         if node.name in graph.reasons:
             lines.append(f"    float because {write_string(graph.reasons[node.name])}")
     return lines
+
+
+def _shown(value: Value) -> str:
+    """What is more than a tensor, of tensors' names."""
+    if isinstance(value, str):
+        return write_name(value)
+    own = (
+        value.values
+        if isinstance(value, Listed)
+        else [getattr(value, f.name) for f in fields(value)]
+    )
+    return f"{type(value).__name__}({', '.join(map(_shown, filter(None, own)))})"
 
 
 def beside(graph: Graph) -> dict[str, Array]:

@@ -83,6 +83,7 @@ def graph_reads_back(graph, text=None):
     assert format_graph(again) == text
     for node, other in zip(again.nodes, graph.nodes, strict=True):
         assert shown_node(node) == shown_node(other)
+    assert (again.arguments, again.values) == (graph.arguments, graph.values)
     for region, other in zip(parts_of(again), parts_of(graph), strict=True):
         same_graphs(region, other)
     return again
