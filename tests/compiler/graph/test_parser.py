@@ -134,7 +134,7 @@ def test_a_dump_is_read_and_compiled(tmp_path):
 
 def test_an_edited_dump_computes_what_it_says(tmp_path):
     compile_graph(import_onnx(model_path("digits")), TINY, Options(dump=tmp_path))
-    path = tmp_path / "graph" / "15_fold_constants.txt"
+    (path,) = tmp_path.glob("graph/*_fold_constants.txt")
     text = path.read_text()
     assert text.count(", zero=10, ") == 1
     images, _ = digits_test()
