@@ -2,17 +2,17 @@
 
     If                                  While
 
-      goto else unless condition          go = condition; r = carried; turn = 0
-      then's nodes                      begin:
-      r = then's result                   goto end unless go
+      goto else unless condition          r = carried; turn = 0
+      then's nodes                        goto end unless condition
+      r = then's result                 begin:
       goto end                            x = r
     else:                                 body's nodes
-      otherwise's nodes                   stacked[turn] = slice
-      r = otherwise's result              go = condition behind the turn; r = result
+      otherwise's nodes                   stacked[turn] = slice; r = result
+      r = otherwise's result              goto end unless condition behind the turn
     end:                                  next turn begin
                                         end:
 
-A Scan has no condition, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
+A Scan has no conditions, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
 stand behind all else: one copies what it is given, so that it may call itself.
 
 Most copies go away when it is decided which tensors share bytes (``graph/sharing.py``).
@@ -102,23 +102,21 @@ class _Lines:
 
     def add_loop(self, node: ops.Loop, body: Network) -> None:
         """A region, turn after turn."""
-        begin, end, go = (f"{node.name}.{part}" for part in ("begin", "end", "go"))
+        begin, end = f"{node.name}.begin", f"{node.name}.end"
         operands, results = list(node.operands), list(body.graph.outputs)
         turn, *inputs = body.graph.inputs
         scanned = node.scanned if isinstance(node, ops.Scan) else 0
         carried, captured = node.outputs[: node.carried], inputs[node.carried + scanned :]
-        if isinstance(node, ops.While):
-            self.tensors[go] = TensorType((), "bool")
-            self.copy(operands.pop(0), go)
+        go, again = (operands.pop(0), results.pop(0)) if isinstance(node, ops.While) else ("", "")
         self.copy_all(operands[: node.carried], carried)
         self.copy_all(operands[node.carried + scanned :], captured)
         self.tensors[turn] = TURN
         self.clear(turn)
-        for name in node.outputs[node.carried :] if isinstance(node, ops.While) else ():
-            self.clear(name)
-        self.label(begin)
-        if isinstance(node, ops.While):
+        if go:
+            for name in node.outputs[node.carried :]:
+                self.clear(name)
             self.goto(end, go, when=False, name=f"{node.name}.head")
+        self.label(begin)
         self.copy_all(carried, inputs[: node.carried])
         parts = zip(
             operands[node.carried :][:scanned], inputs[node.carried :][:scanned], strict=True
@@ -126,12 +124,11 @@ class _Lines:
         for name, part in parts:
             self.copy(name, part, turn=turn)
         self.add_network(body)
-        again = results.pop(0) if isinstance(node, ops.While) else ""
         for name, whole in zip(results[node.carried :], node.outputs[node.carried :], strict=True):
             self.copy(name, whole, turn=turn, whole=whole)
-        if again:
-            self.copy(again, go)
         self.copy_all(results[: node.carried], carried)
+        if again:
+            self.goto(end, again, when=False, name=f"{node.name}.turn")
         strict = isinstance(node, ops.While)
         self.add(flow.NextTurn(
             name=node.name, output=turn, turn=turn, to=begin, turns=node.turns, strict=strict
