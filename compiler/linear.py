@@ -43,10 +43,10 @@ def linear(network: Network) -> Network:
         return network
     lines = _Lines()
     lines.add_network(network)
-    if network.functions:
+    if lines.called:
         lines.leave("main.end", network.graph.outputs)
-    for name, function in network.functions.items():
-        lines.add_function(name, function)
+    for name in lines.called:  # which grows
+        lines.add_function(name, network.functions[name])
     graph = replace(
         network.graph,
         nodes=tuple(lines.nodes),
@@ -55,12 +55,13 @@ def linear(network: Network) -> Network:
         functions={},
     )
     placements = {**lines.placements, **{n.name: FLOW for n in graph.of(flow.Flow)}}
-    framed = _with_frames(graph, network.functions)
+    framed = _with_frames(graph, lines.called)
     return Network(framed, placements, network.targets, lines.codes)
 
 
 class _Lines:
-    """The nodes so far, with all that belongs to them."""
+    """The nodes so far, with all that belongs to them; ``called`` are the functions that they
+    call."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -68,6 +69,7 @@ class _Lines:
         self.constants: dict[str, Array] = {}
         self.placements: dict[str, Placement] = {}
         self.codes: dict[str, Code[object]] = {}
+        self.called: list[str] = []
 
     # What stands in them ----------------------------------------------------------------------
 
@@ -137,6 +139,8 @@ class _Lines:
 
     def add_call(self, node: ops.Call) -> None:
         """A function's operands where it reads them, a jump to it, and its results."""
+        if node.function not in self.called:
+            self.called.append(node.function)
         given = [argument(node.function, n) for n in range(len(node.operands))]
         made = [result(node.function, n) for n in range(len(node.outputs))]
         self.copy_all(node.operands, given)
@@ -195,7 +199,7 @@ def result(function: str, number: int) -> str:
     return f"{function}.result{number}"
 
 
-def _with_frames(graph: Graph, functions: Iterable[str]) -> Graph:
+def _with_frames(graph: Graph, functions: Sequence[str]) -> Graph:
     """The graph with the frame of each call: what the function around it needs when it returns."""
     if not functions:
         return graph
