@@ -114,9 +114,9 @@ class _Lines:
         self.copy_all(operands[node.carried + scanned :], captured)
         self.tensors[turn] = TURN
         self.clear(turn)
+        for name in node.outputs[node.carried :]:
+            self.clear(name) if go else self.begin(name)
         if go:
-            for name in node.outputs[node.carried :]:
-                self.clear(name)
             self.goto(end, go, when=False, name=f"{node.name}.head")
         self.label(begin)
         self.copy_all(carried, inputs[: node.carried])
@@ -178,6 +178,9 @@ class _Lines:
 
     def clear(self, name: str) -> None:
         self.add(flow.Clear(name=f"{name} cleared", output=name))
+
+    def begin(self, name: str) -> None:
+        self.add(flow.Begin(name=f"{name} begun", output=name))
 
     def label(self, name: str) -> None:
         self.add(flow.Label(name=name))

@@ -2,6 +2,7 @@
 
     Copy      tensors of one type, whole or by elements along the first axis
     Clear     zeros
+    Begin     a tensor of which nothing is needed from before
     Label     a place that jumps lead to
     Goto      a jump, perhaps on a condition
     NextTurn  the end of a turn of a loop: counts it, and jumps for the next one
@@ -55,6 +56,11 @@ class Copy(Flow, operator=False):
 @dataclass(frozen=True, kw_only=True)
 class Clear(Flow, operator=False):
     """Zeros."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begin(Flow, operator=False):
+    """Any value: the tensor is written piece by piece from here on."""
 
 
 @dataclass(frozen=True, kw_only=True)
