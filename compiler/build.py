@@ -7,7 +7,7 @@ ONNX → typed graph → fuse, fold → for each target: rewrite → place → f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -165,15 +165,21 @@ def link_graph(graph: Graph, config: Config, options: Options | None = None) -> 
 
 def _whole_network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
     """A graph with its functions, and the code of each node."""
+    whole = _laid_out(graph, config, options, dump)
     functions = {
-        name: _network(function, config, options, dump.within(name))
+        name: _laid_out(function, config, options, dump.within(name))
         for name, function in graph.functions.items()
     }
-    return replace(_network(graph, config, options, dump), functions=functions)
+    parts = [part for each in (whole, *functions.values()) for part in each.whole()]
+    placements = {name: place for part in parts for name, place in part.placements.items()}
+    return replace(
+        whole.finish(placements),
+        functions={name: function.finish(placements) for name, function in functions.items()},
+    )
 
 
-def _network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
-    """A graph and its regions with the code of each node."""
+def _laid_out(graph: Graph, config: Config, options: Options, dump: Dumper) -> _Compilation:
+    """A graph and its regions as their devices have them, with what was lowered."""
     for name, kind in graph.tensors.items():
         if kind.block:
             raise GraphError(
@@ -186,14 +192,13 @@ def _network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Ne
     compilation.check()
     compilation.lower(options.progress)
     compilation.lay_out()
-    regions = {
-        node.name: [
-            _network(region, config, options, dump.within(region.name)) for region in node.regions
-        ]
-        for node in compilation.graph.of(ops.Control)
-        if node.regions
-    }
-    return replace(compilation.network(compilation.finish()), regions=regions)
+    for node in compilation.graph.of(ops.Control):
+        if node.regions:
+            compilation.regions[node.name] = [
+                _laid_out(region, config, options, dump.within(region.name))
+                for region in node.regions
+            ]
+    return compilation
 
 
 def placed_network(graph: Graph, config: Config, options: Options | None = None) -> Network:
@@ -224,6 +229,7 @@ class _Compilation:
 
     ``places`` are nodes that aren't placed by what targets can, and ``reasons`` says why.
     ``lowered`` is the code of nodes that have it, and ``spec`` is what the graph may hold by now.
+    ``regions`` are those of its nodes that hold any, by their names.
     """
 
     graph: Graph
@@ -234,6 +240,13 @@ class _Compilation:
     placements: Placements = field(default_factory=dict)
     lowered: dict[str, Any] = field(default_factory=dict)
     spec: Spec = field(default_factory=Spec)
+    regions: dict[str, list[_Compilation]] = field(default_factory=dict)
+
+    def whole(self) -> Iterator[_Compilation]:
+        """The graph itself, then its regions, each with its own."""
+        yield self
+        for region in (each for regions in self.regions.values() for each in regions):
+            yield from region.whole()
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes; then each target
@@ -291,12 +304,17 @@ class _Compilation:
         self.graph = verify(graph, self.spec, before=self.graph)
         self.dump.graph(done.name, graph)
 
-    def finish(self) -> dict[str, Code[object]]:
-        """Code that the targets made of their nodes, by the nodes' names."""
-        result: dict[str, Code[object]] = {}
+    def finish(self, placements: Placements) -> Network:
+        """The graph and its regions with code that the targets made of their nodes; ``placements``
+        are those of all graphs that it is compiled with, on which depends how tensors lie."""
+        codes: dict[str, Code[object]] = {}
         for target in self.targets:
-            result |= target.finish(self.graph, self.placements, self.lowered)
-        return result
+            codes |= target.finish(self.graph, placements, self.lowered)
+        regions = {
+            name: [region.finish(placements) for region in regions]
+            for name, regions in self.regions.items()
+        }
+        return replace(self.network(codes), regions=regions)
 
     def network(self, codes: Mapping[str, Code[object]]) -> Network:
         """The laid-out graph, with codes of its nodes."""
