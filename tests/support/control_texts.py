@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 
 import numpy as np
 
-from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.build import Options, compile_graph, link_graph
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
@@ -127,6 +127,11 @@ def counted(states, after, lines=(), *, turns=10, kind=ROW, stacked=(), captured
 def compiled(graph, device="cpu"):
     """The module of a graph."""
     return compile_graph(graph, TINY, Options(device=device, processor=Processor(quick=True)))
+
+
+def linked(graph, device="cpu"):
+    """A graph with control laid out, its steps, and its addresses."""
+    return link_graph(graph, TINY, Options(device=device, processor=Processor(quick=True)))
 
 
 def run(graph, **inputs):
