@@ -60,3 +60,14 @@ def test_a_stacked_result_keeps_earlier_slices():
     """What a body computes doesn't lie where its loop stacks."""
     rows = run(STACK, n=3, a0=[1.0, 2.0, 3.0])["a.all"].tolist()
     assert rows == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [4.0, 8.0, 12.0], [0.0, 0.0, 0.0]]
+
+
+def test_functions_of_two_regions_have_names_of_their_own():
+    """As C has them, f.1 and f_1 are one name."""
+    text = CHOICE.replace("          output x1\n          output x1\n", """\
+          output y1
+          output x1
+          f.1: y1 = Add(x1, x1) : float32[3]
+""").replace("neg:", "f_1:")  # fmt: skip
+    for go, wanted in ((True, [2.0, 4.0]), (False, [-1.0, -2.0])):
+        assert run(graph_of(text), go=go, x=[1.0, 2.0, 3.0])["r"].tolist()[:2] == wanted
