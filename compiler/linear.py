@@ -24,10 +24,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.liveness import live_after
 from vdla.compiler.graph.ops import flow
-from vdla.compiler.graph.ops.control import TURN
 from vdla.compiler.graph.types import Array, TensorType
 from vdla.compiler.network import Network
 from vdla.compiler.placement import PROCESSOR, Placement
@@ -74,7 +73,14 @@ class _Lines:
     # What stands in them ----------------------------------------------------------------------
 
     def add_network(self, network: Network) -> None:
-        """The nodes of a network, those that hold regions with these."""
+        """The nodes of a network, those that hold regions with these.
+
+        Raises:
+            GraphError: a tensor's name is that of another graph's, too.
+        """
+        if twice := self.tensors.keys() & network.graph.tensors:
+            name = network.graph.name
+            raise GraphError(f"{name}: expected names of its own, found {min(twice)} again")
         self.tensors |= network.graph.tensors
         self.constants |= network.graph.constants
         self.placements |= network.placements
@@ -112,7 +118,6 @@ class _Lines:
         go, again = (operands.pop(0), results.pop(0)) if isinstance(node, ops.While) else ("", "")
         self.copy_all(operands[: node.carried], carried)
         self.copy_all(operands[node.carried + scanned :], captured)
-        self.tensors[turn] = TURN
         self.clear(turn)
         for name in node.outputs[node.carried :]:
             self.clear(name) if go else self.begin(name)

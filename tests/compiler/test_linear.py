@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from control_texts import CHOICE, FACTORIAL, SUMS, counted, graph_of, linked
 from floats import Net
 
+from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.graph.ops import Fused
 from vdla.compiler.graph.ops.flow import Begin, Clear, Copy, Enter, Goto, Label, Leave, NextTurn
 from vdla.compiler.linear import linear
+from vdla.compiler.network import Network
 
 TWO_CALLS = """
     graph main
@@ -143,3 +146,12 @@ def test_a_call_saves_what_is_needed_behind_it():
     """In functions alone: n2, which is multiplied with the result, and not n1 or n3."""
     calls = [line for line in laid_out(graph_of(FACTORIAL)) if line.startswith("call")]
     assert calls == ["call factorial saving nothing", "call factorial saving n2"]
+
+
+def test_names_that_two_graphs_have_are_refused():
+    """Passes give names that their graph doesn't have; another one might."""
+    graph = graph_of(CHOICE)
+    region = Network(graph.node("if").then, {}, [], {})
+    whole = Network(graph, {}, [], {}, {"if": [region, region]})
+    with pytest.raises(GraphError, match="then: expected names of its own, found x1 again"):
+        linear(whole)
