@@ -142,3 +142,10 @@ def test_recursion_is_refused_beyond_its_bound():
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         executor.run(given({"n": MOST_CALLS}))
     assert executor.run(given({"n": 5})).outputs["y"] == 120
+
+
+def test_rows_that_run_again_for_their_time():
+    """What a row changes is put back before it is run again."""
+    executor = Executor(compiled(DOUBLE), CpuDevice(), threads=1)
+    executor.repeats.left = 0.05
+    assert executor.run(given({"n": 3, "a0": A})).outputs["a1"].tolist() == [8.0, 16.0, 24.0]

@@ -30,6 +30,7 @@ NARROW = 8  # those of a factor
 FLAG, COUNT = TensorType((), "bool"), TURN
 VECTOR, IMAGE = (1, 16), (1, 8, 4, 4)  # shapes of what layers of int8 take
 SHAPES = ((), (3,), (2, 3), (3, 3), (4, 3))
+LARGE = (64, 48)  # whose loops several threads share
 DTYPES = ("float32", "float32", "float32", "int64", "int8", "uint8", "bool")
 
 
@@ -110,6 +111,8 @@ class Program:
 
     def kind(self) -> TensorType:
         """A type of an input."""
+        if self.chance(0.05):
+            return TensorType(LARGE, "float32")
         return TensorType(self.pick(SHAPES), self.pick(DTYPES))
 
 
@@ -322,7 +325,7 @@ class Scope:
         x = name or self.any(lambda k: k.shape and k.dtype in ("float32", "int64"))
         if x is None:
             return None
-        x = self.within(x)
+        x = self.within(x, NARROW)
         kind, size = self.tensors[x], self.sizes[x]
         axes = (
             tuple(range(len(kind.shape))) if name else (self.program.count(1, len(kind.shape)) - 1,)
@@ -603,17 +606,26 @@ def add_function(program: Program) -> None:
     program.functions[name] = scope.graph(results, name)
 
 
-def add_recursive_function(program: Program) -> None:
-    """A function that calls itself, as often as its first operand says, perhaps twice each time;
-    what it has before a call it needs behind it."""
-    name, scope = program.name("f"), Scope(program, 1)
-    takes = (COUNT, *(program.kind() for _ in range(program.count(1, 2))))
-    gives = tuple(program.pick((*takes[1:], program.kind())) for _ in range(program.count(1, 2)))
-    program.signatures[name] = Signature(takes, gives, counts=True)
-    names = [scope.given(kind) for kind in takes]
+def add_recursive_functions(program: Program) -> None:
+    """A function that calls itself, as often as its first operand says, or two that call
+    themselves and one another."""
+    names = [program.name("f") for _ in range(program.pick((1, 1, 2)))]
+    for name in names:
+        takes = (COUNT, *(program.kind() for _ in range(program.count(1, 2))))
+        gives = [program.pick((*takes[1:], program.kind())) for _ in range(program.count(1, 2))]
+        program.signatures[name] = Signature(takes, tuple(gives), counts=True)
+    functions = [recursive_function(program, name, names) for name in names]
+    program.functions |= dict(zip(names, functions, strict=True))
+
+
+def recursive_function(program: Program, name: str, names: Sequence[str]) -> Graph:
+    """A function that calls some of several, perhaps twice each time; what it has before a call it
+    needs behind it."""
+    scope, signature = Scope(program, 1), program.signatures[name]
+    inputs = [scope.given(kind) for kind in signature.takes]
     scope.grow(program.count(0, 1))
-    again = scope.add(ops.Binary, FLAG, a=names[0], b=scope.number(0, "int64"), function="gt")
-    captured = [names[0], *(scope.any() for _ in range(2)), *names[1:]]
+    again = scope.add(ops.Binary, FLAG, a=inputs[0], b=scope.number(0, "int64"), function="gt")
+    captured = [inputs[0], *(scope.any() for _ in range(2)), *inputs[1:]]
     regions = []
     for calls in (program.pick((1, 1, 2)), 0):
         region = scope.inner()
@@ -622,14 +634,18 @@ def add_recursive_function(program: Program) -> None:
         for _ in range(calls):
             one = region.number(1, "int64")
             less = region.add(ops.Binary, COUNT, a=left, b=one, function="sub")
-            region.call(name, less)
+            region.call(program.pick(names), less)
             region.grow(1)
-        regions.append(region.graph([region.passed(region.value(kind)) for kind in gives]))
+        results = [region.passed(region.value(kind)) for kind in signature.gives]
+        regions.append(region.graph(results))
     node = ops.If(
-        operands=(again, *captured), then=regions[0], otherwise=regions[1], **scope.results(gives)
+        operands=(again, *captured),
+        then=regions[0],
+        otherwise=regions[1],
+        **scope.results(signature.gives),
     )
-    scope.hold(node, [PASSED] * len(gives))
-    program.functions[name] = scope.graph(node.outputs, name)
+    scope.hold(node, [PASSED] * len(signature.gives))
+    return scope.graph(node.outputs, name)
 
 
 def random_program(seed: int) -> Graph:
@@ -638,7 +654,7 @@ def random_program(seed: int) -> Graph:
     if program.chance(0.3):
         add_function(program)
     if program.chance(0.3):
-        add_recursive_function(program)
+        add_recursive_functions(program)
     scope = Scope(program)
     kinds = [program.kind() for _ in range(program.count(1, 3))]
     if program.layers:
