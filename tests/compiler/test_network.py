@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from control_texts import CHOICE, FACTORIAL, SUMS, compiled, counted, graph_of, run
+from control_texts import (
+    CHOICE,
+    FACTORIAL,
+    SUMS,
+    TINY,
+    compiled,
+    counted,
+    given,
+    graph_of,
+    run,
+)  # fmt: skip
 
+from vdla.compiler.graph.reference import evaluate
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.executor import Executor
 from vdla.runtime.plan import Call, Clear, Copy, Host, Jump, Next, Return
 
 STACK = counted(["a"], ["d"], ["two: d = Add(a, a) : float32[3]"], turns=4, stacked=["a"])
@@ -71,3 +85,40 @@ def test_functions_of_two_regions_have_names_of_their_own():
 """).replace("neg:", "f_1:")  # fmt: skip
     for go, wanted in ((True, [2.0, 4.0]), (False, [-1.0, -2.0])):
         assert run(graph_of(text), go=go, x=[1.0, 2.0, 3.0])["r"].tolist()[:2] == wanted
+
+
+# A loop's body has a layer of the accelerator; all else is the processor's, a Reshape among it.
+MIXED = """
+    graph main
+      input x : float32[1, 8]
+      input seen : uint8[2, 2]
+      output same
+      output y
+      scan: a, b = Scan(x, seen) carried=2 turns=2 : float32[1, 8], uint8[2, 2]
+        graph body
+          input turn : int64[]
+          input x1 : float32[1, 8]
+          input seen1 : uint8[2, 2]
+          output y1
+          output seen1
+          q: q1 = Quantize(x1) scale=(0.5) zero_point=(0) axis=None : int8[1, 8]
+          dq: d1 = Dequantize(q1) scale=(0.5) zero_point=(0) axis=None : float32[1, 8]
+          q2: q3 = Quantize(d1) scale=(1.0) zero_point=(0) axis=None : int8[1, 8]
+          dq2: y1 = Dequantize(q3) scale=(1.0) zero_point=(0) axis=None : float32[1, 8]
+      flat: c = Reshape(a) : float32[8]
+      neg: y = Unary(c) function="neg" : float32[8]
+      dq3: same = Dequantize(b) scale=(1.0) zero_point=(128) axis=None : float32[2, 2]
+    """
+
+
+def test_an_accelerator_in_a_region_alone():
+    """The Reshape has a function then, and the loop's second result, of uint8, its sign."""
+    graph = graph_of(MIXED)
+    module = compiled(graph, "vdla")
+    assert len(module.programs) == 1
+    inputs = given({"x": [[0.6, -0.6, 1.2, 2.6, 3.4, 0, 1, -4]]})
+    inputs["seen"] = np.array([[0, 127], [128, 255]], np.uint8)
+    got = Executor(module, SimDevice(TINY), threads=1).run(inputs).outputs
+    wanted = evaluate(graph, inputs)
+    for name in graph.outputs:
+        np.testing.assert_array_equal(got[name], wanted[name])
