@@ -2,21 +2,20 @@
 
     If                                  While
 
-      goto else unless condition          go = condition; r = carried; turn = 0
-      then's nodes                        goto end unless go
+      goto else unless condition          r = carried; turn = 0
+      then's nodes                        goto end unless condition
       r = then's result                 begin:
-      goto end                            goto last unless go
-    else:                                 x = r
-      otherwise's nodes                   body's nodes
-      r = otherwise's result              stacked[turn] = slice
-    end:                                  go = condition behind the turn; r = result
-                                          next turn begin
+      goto end                            x = r
+    else:                                 body's nodes
+      otherwise's nodes                   stacked[turn] = slice; r = result
+      r = otherwise's result              goto last unless condition behind the turn
+    end:                                  next turn begin
                                         last: end:
 
 What turns convert at their beginning and back at their end is converted before ``begin`` and behind
 ``last`` (``hoist.py``).
 
-A Scan has no condition, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
+A Scan has no conditions, and ``slice = scanned[turn]`` at the beginning of each turn. Functions
 stand behind all else: one copies what it is given, so that it may call itself.
 
 Most copies go away when it is decided which tensors share bytes (``graph/sharing.py``).
@@ -28,10 +27,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.liveness import live_after
 from vdla.compiler.graph.ops import flow
-from vdla.compiler.graph.ops.control import TURN
 from vdla.compiler.graph.types import Array, TensorType
 from vdla.compiler.hoist import Carried, hoist, without
 from vdla.compiler.network import Network
@@ -48,10 +46,10 @@ def linear(network: Network) -> Network:
         return network
     lines = _Lines()
     lines.add_network(network)
-    if network.functions:
+    if lines.called:
         lines.leave("main.end", network.graph.outputs)
-    for name, function in network.functions.items():
-        lines.add_function(name, function)
+    for name in lines.called:  # which grows
+        lines.add_function(name, network.functions[name])
     graph = replace(
         network.graph,
         nodes=tuple(lines.nodes),
@@ -60,12 +58,13 @@ def linear(network: Network) -> Network:
         functions={},
     )
     placements = {**lines.placements, **{n.name: FLOW for n in graph.of(flow.Flow)}}
-    framed = _with_frames(graph, network.functions)
+    framed = _with_frames(graph, lines.called)
     return Network(framed, placements, network.targets, lines.codes)
 
 
 class _Lines:
-    """The nodes so far, with all that belongs to them."""
+    """The nodes so far, with all that belongs to them; ``called`` are the functions that they
+    call."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -73,11 +72,19 @@ class _Lines:
         self.constants: dict[str, Array] = {}
         self.placements: dict[str, Placement] = {}
         self.codes: dict[str, Code[object]] = {}
+        self.called: list[str] = []
 
     # What stands in them ----------------------------------------------------------------------
 
     def add_network(self, network: Network) -> None:
-        """The nodes of a network, those that hold regions with these."""
+        """The nodes of a network, those that hold regions with these.
+
+        Raises:
+            GraphError: a tensor's name is that of another graph's, too.
+        """
+        if twice := self.tensors.keys() & network.graph.tensors:
+            name = network.graph.name
+            raise GraphError(f"{name}: expected names of its own, found {min(twice)} again")
         self.tensors |= network.graph.tensors
         self.constants |= network.graph.constants
         self.placements |= network.placements
@@ -112,8 +119,6 @@ class _Lines:
         slots = dict(zip(node.outputs, hoisted, strict=False))
         self.begin_loop(loop, slots)
         self.label(loop.begin)
-        if loop.go:
-            self.goto(loop.last, loop.go, when=False, name=f"{node.name}.head")
         for slot, each in slots.items():
             self.copy(_kept(slot, each), each.first)
         for name, part in loop.slices:
@@ -121,13 +126,13 @@ class _Lines:
         self.add_network(without(body, hoisted))
         for name, whole in loop.rows:
             self.copy(name, whole, turn=loop.turn, whole=whole)
-        if loop.go:
-            self.copy(body.graph.outputs[0], loop.go)
         for slot, each in slots.items():
             self.copy(each.last, _kept(slot, each))
+        if loop.again:
+            self.goto(loop.last, loop.again, when=False, name=f"{node.name}.turn")
         self.add(flow.NextTurn(
             name=node.name, output=loop.turn, turn=loop.turn, to=loop.begin, turns=node.turns,
-            strict=bool(loop.go),
+            strict=bool(loop.again),
         ))  # fmt: skip
         self.label(loop.last)
         for slot, each in slots.items():
@@ -139,19 +144,13 @@ class _Lines:
 
     def begin_loop(self, loop: _LoopNames, slots: Mapping[str, Carried]) -> None:
         """All that comes before the first turn; of what is carried, the parts that turns read."""
-        self.tensors |= {**loop.body.graph.tensors, loop.turn: TURN}
-        self.clear(loop.turn)
-        for name, part in (*loop.captured, *zip(loop.carried, slots, strict=True)):
+        for name, part in (*zip(loop.carried, slots, strict=True), *loop.captured):
             self.copy(name, part)
+        self.clear(loop.turn)
         for _, name in loop.rows:
-            if loop.go:
-                self.clear(name)
-            else:
-                self.add(flow.Begin(name=f"{name} begun", output=name))
-        if loop.go:
-            self.tensors[loop.go] = TensorType((), "bool")
-            self.copy(loop.node.operands[0], loop.go)
-            self.goto(loop.end, loop.go, when=False, name=f"{loop.node.name}.first")
+            self.clear(name) if loop.again else self.begin(name)
+        if loop.again:
+            self.goto(loop.end, loop.node.operands[0], when=False, name=f"{loop.node.name}.head")
         for slot, each in slots.items():
             if each.before:
                 self.tensors[_kept(slot, each)] = loop.body.graph.tensors[each.first]
@@ -161,6 +160,8 @@ class _Lines:
 
     def add_call(self, node: ops.Call) -> None:
         """A function's operands where it reads them, a jump to it, and its results."""
+        if node.function not in self.called:
+            self.called.append(node.function)
         given = [argument(node.function, n) for n in range(len(node.operands))]
         made = [result(node.function, n) for n in range(len(node.outputs))]
         self.copy_all(node.operands, given)
@@ -199,6 +200,9 @@ class _Lines:
     def clear(self, name: str) -> None:
         self.add(flow.Clear(name=f"{name} cleared", output=name))
 
+    def begin(self, name: str) -> None:
+        self.add(flow.Begin(name=f"{name} begun", output=name))
+
     def label(self, name: str) -> None:
         self.add(flow.Label(name=name))
 
@@ -217,16 +221,16 @@ def _kept(slot: str, carried: Carried) -> str:
 class _LoopNames:
     """Names of a loop's labels, and of tensors around it and in its body that go together.
 
-    ``go`` is its condition; empty where its number of turns is known.
+    ``again`` is its condition behind a turn; empty where its number of turns is known.
     """
 
     def __init__(self, node: ops.Loop, body: Network) -> None:
         self.node, self.body = node, body
         is_open, scanned = isinstance(node, ops.While), getattr(node, "scanned", 0)
-        self.begin, self.last, self.end, go = (
-            f"{node.name}.{part}" for part in ("begin", "last", "end", "go")
+        self.begin, self.last, self.end = (
+            f"{node.name}.{part}" for part in ("begin", "last", "end")
         )
-        self.go = go if is_open else ""
+        self.again = body.graph.outputs[0] if is_open else ""
         self.turn, *self.inputs = body.graph.inputs
         self.outputs = body.graph.outputs[is_open:]
         operands, count = node.operands[is_open:], node.carried
@@ -246,7 +250,7 @@ def result(function: str, number: int) -> str:
     return f"{function}.result{number}"
 
 
-def _with_frames(graph: Graph, functions: Iterable[str]) -> Graph:
+def _with_frames(graph: Graph, functions: Sequence[str]) -> Graph:
     """The graph with the frame of each call: what the function around it needs when it returns."""
     if not functions:
         return graph

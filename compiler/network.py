@@ -72,13 +72,15 @@ class Network:
 
 
 def _flow(row: Sequence[Node], parts: Parts) -> list[flow.Flow]:
-    """The nodes that lay out control, less those that do nothing."""
+    """The nodes that lay out control, less those that do nothing: copies of bytes to themselves,
+    and beginnings."""
     views = {name: view for part in parts.values() for name, view in part.views.items()}
 
     def is_idle(node: Node) -> bool:
+        if isinstance(node, flow.Begin):
+            return True
         ends = [views.get(name, View(name)) for name in (*node.inputs, node.output)]
-        same = isinstance(node, flow.Copy) and node.turn is None and ends[0] == ends[1]
-        return same or isinstance(node, flow.Begin)
+        return isinstance(node, flow.Copy) and node.turn is None and ends[0] == ends[1]
 
     return [node for node in row if isinstance(node, flow.Flow) and not is_idle(node)]
 

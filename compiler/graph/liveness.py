@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.ops.flow import Flow, Goto, Label, Leave, NextTurn
+from vdla.compiler.graph.ops.flow import Enter, Flow, Goto, Label, Leave, NextTurn
 
 Places = dict[str, int]
 
@@ -28,15 +28,26 @@ def live_after(graph: Graph) -> Places:
 
 def taken(graph: Graph, live: Places) -> Places:
     """Nodes at which each tensor is needed, read or written; ``live`` is what :func:`live_after`
-    gives."""
-    result = {name: places & (places << 1) for name, places in live.items()}
+    gives. What is needed behind a call, and not saved by it, is needed in all functions."""
+    result, functions = {n: places & (places << 1) for n, places in live.items()}, _functions(graph)
     for name in graph.inputs:
         result[name] |= live[name] & 1
     for n, node in enumerate(graph.nodes):
         for name in (*node.inputs, *node.outputs):
             if name in result:
                 result[name] |= 1 << n
+        if isinstance(node, Enter):
+            kept = (name for name, places in live.items() if places >> n & 1)
+            for name in {*kept} - {*node.results} - node.frame:
+                result[name] |= functions
     return result
+
+
+def _functions(graph: Graph) -> int:
+    """The places of functions: all behind the first end."""
+    ends = (n for n, node in enumerate(graph.nodes) if isinstance(node, Leave))
+    first = next(ends, len(graph.nodes))
+    return (1 << len(graph.nodes)) - (1 << first)
 
 
 def _live_with_jumps(graph: Graph) -> Places:

@@ -102,10 +102,11 @@ class Parser:
         self.reasons: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Value]] = {}  # arguments and results
         self.places: dict[str, Token] = {}  # of nodes
+        self.inner = False  # whether in a region or a function
 
     def text(self) -> Graph:
         start = self.read.token
-        first, functions = self.graph(), dict[str, Graph]()
+        first, functions = self.graph(inner=False), dict[str, Graph]()
         while self.read.token.kind != "end":
             token = self.read.token
             function = self.graph()
@@ -119,31 +120,32 @@ class Parser:
             raise self.read.refused(str(error), self.places.get(error.node, start)) from None
         return graph
 
-    def graph(self) -> Graph:
-        """A graph, with tensors of its own."""
-        around = self.tensors, self.constants, self.reasons, self.wholes
-        self.tensors, self.constants, self.reasons = {}, {}, {}
+    def graph(self, inner: bool = True) -> Graph:
+        """A graph, with tensors of its own; an ``inner`` one may give a tensor twice."""
+        around = self.tensors, self.constants, self.reasons, self.wholes, self.inner
+        self.tensors, self.constants, self.reasons, self.inner = {}, {}, {}, inner
         self.wholes = {"argument": {}, "result": {}}
         try:
             return self.lines()
         finally:
-            self.tensors, self.constants, self.reasons, self.wholes = around
+            self.tensors, self.constants, self.reasons, self.wholes, self.inner = around
 
     def lines(self) -> Graph:
         self.read.expect("graph")
         name = self.read.name("the graph's name")
         inputs: list[str] = []
-        outputs: dict[str, Token] = {}
+        outputs: list[tuple[str, Token]] = []
         nodes: list[Node] = []
         for _ in self.read.block("an input, a constant, an output or a node"):
             self.line(inputs, outputs, nodes)
-        for output, token in outputs.items():
+        for output, token in outputs:
             if output not in self.tensors:
                 raise self.read.error("an output that is a tensor above or below", token, output)
-        return Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
-                     name, self.reasons, {}, *self.wholes.values())  # fmt: skip
+        names = tuple(output for output, _ in outputs)
+        return Graph(tuple(inputs), names, tuple(nodes), self.tensors, self.constants, name,
+                     self.reasons, {}, *self.wholes.values())  # fmt: skip
 
-    def line(self, inputs: list[str], outputs: dict[str, Token], nodes: list[Node]) -> None:
+    def line(self, inputs: list[str], outputs: list[tuple[str, Token]], nodes: list[Node]) -> None:
         word = "" if self.read.after.text == ":" else self.read.token.text
         if word not in ("input", "constant", "output", *self.wholes):
             nodes.append(self.node())
@@ -155,9 +157,9 @@ class Parser:
             self.read.expect("=")
             self.wholes[word][name] = self.whole()
         elif word == "output":
-            if name in outputs:
+            if not self.inner and name in dict(outputs):
                 raise self.read.error("each output once", token, f"{name} twice")
-            outputs[name] = token
+            outputs.append((name, token))
         else:
             self.read.expect(":")
             self.define(name, token, self.type())

@@ -81,7 +81,8 @@ def lifetimes(
 
 
 def _spans(graph: Graph) -> dict[str, tuple[int, int]]:
-    """Activation to the first and the last node at which its value is needed."""
+    """Activation to the first and the last node at which its value is needed; in a loop, that may
+    be before it is written."""
     end, spans = len(graph.nodes), dict.fromkeys(graph.inputs, (-1, -1))
     for i, node in enumerate(graph.nodes):
         for name in node.outputs:
@@ -89,8 +90,8 @@ def _spans(graph: Graph) -> dict[str, tuple[int, int]]:
             spans[name] = (first, max(till, i))
     for name, places in live_after(graph).items():
         first, till = spans[name]
-        begin = (places & -places).bit_length() - 1 if places else first
-        spans[name] = (min(first, begin), max(till, places.bit_length()))
+        first = min(first, (places & -places).bit_length() - 1) if places else first
+        spans[name] = (first, max(till, places.bit_length()))
     for name in graph.outputs:
         if name in spans:
             spans[name] = (spans[name][0], end)

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
@@ -74,6 +75,20 @@ def codes_of(functions: Functions, graph: Graph) -> dict[str, Code[PrimFunc]]:
         )
         for name, made in functions.items()
     }
+
+
+def told_apart(codes: FunctionCodes) -> dict[str, Code[PrimFunc]]:
+    """The codes, with a name of its own for each function: graphs that are compiled by themselves
+    may have given one to two."""
+    named: dict[int, PrimFunc] = {}
+    taken: set[str] = set()
+    for func in (code.program for code in codes.values()):
+        if id(func) not in named:
+            tried = chain((func.name,), (f"{func.name}_{n}" for n in count(len(named))))
+            name = next(name for name in tried if name not in taken)
+            taken.add(name)
+            named[id(func)] = func if name == func.name else replace(func, name=name)
+    return {node: replace(code, program=named[id(code.program)]) for node, code in codes.items()}
 
 
 def constants_read(args: Sequence[str], own: Mapping[str, Array], graph: Graph) -> dict[str, Array]:

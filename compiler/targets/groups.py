@@ -130,8 +130,8 @@ def _post_dominators(graph: Graph) -> dict[str, Node | None]:
     depth: dict[str, int] = {}
     for node in reversed(graph.nodes):
         end: Node | None = None
-        if node.output not in graph.outputs:
-            readers = uses[node.output]
+        if {*node.outputs}.isdisjoint(graph.outputs):
+            readers = [reader for name in node.outputs for reader in uses[name]]
             end = readers[0] if readers else None
             for reader in readers[1:]:
                 end = _common(end, reader, result, depth)

@@ -59,8 +59,11 @@ class Control(Node, operator=False):
         if not alike(wanted, actual):
             raise self.error(f"{what} of {typed(wanted)}", typed(actual))
 
-    def check_condition(self, what: str, kind: TensorType) -> None:
-        """Raises GraphError where a condition isn't one bool."""
+    def check_condition(self, what: str, kinds: Sequence[TensorType]) -> None:
+        """Raises GraphError where the first of some tensors isn't one bool."""
+        if not kinds:
+            raise self.error(f"{what} of one bool", "none")
+        kind = kinds[0]
         if kind.dtype != "bool" or kind.elements != 1:
             raise self.error(f"{what} of one bool", typed(kind))
 
@@ -86,7 +89,7 @@ class If(Control):
 
     def result_types(self, operands: Sequence[TensorType]) -> Sequence[TensorType]:
         """The types of what both regions give."""
-        self.check_condition("a condition", operands[0])
+        self.check_condition("a condition", operands)
         for region in self.regions:
             self.check_inputs(region, operands[1:])
         first, second = (results_of(region) for region in self.regions)
@@ -115,7 +118,13 @@ class Loop(Control, operator=False):
         return [TensorType((self.turns, *each.shape), each.dtype, each.quant) for each in results]
 
     def check_carried(self, carried: Sequence[TensorType], after: Sequence[TensorType]) -> None:
-        """Raises GraphError where a turn gives the next one tensors of other types."""
+        """Raises GraphError where there is no turn, or where one gives the next one fewer tensors
+        or those of other types."""
+        if self.turns < 1:
+            raise self.error("at least 1 turn", self.turns)
+        count = min(len(carried), len(after))
+        if count < self.carried:
+            raise self.error(f"{self.carried} carried operands and results", count)
         for number, (kind, new) in enumerate(zip(carried, after, strict=False)):
             self.check(f"what turn after turn gets as {self.body.inputs[1 + number]}", kind, new)
 
@@ -126,11 +135,12 @@ class While(Loop):
 
     def result_types(self, operands: Sequence[TensorType]) -> Sequence[TensorType]:
         """The types of what is carried, and of what is stacked."""
-        condition, *others = operands
-        self.check_condition("a condition", condition)
+        self.check_condition("a condition", operands)
+        others = operands[1:]
         self.check_inputs(self.body, [TURN, *others])
-        again, *results = results_of(self.body)
-        self.check_condition("a condition behind each turn", again)
+        results = results_of(self.body)
+        self.check_condition("a condition behind each turn", results)
+        results = results[1:]
         carried = others[: self.carried]
         self.check_carried(carried, results)
         return [*carried, *self.stacked(results[self.carried :])]
@@ -147,6 +157,8 @@ class Scan(Loop):
         carried = operands[: self.carried]
         scanned = operands[self.carried : self.carried + self.scanned]
         captured = operands[self.carried + self.scanned :]
+        if len(scanned) < self.scanned:
+            raise self.error(f"{self.scanned} scanned operands", len(scanned))
         for kind in scanned:
             if kind.shape[:1] != (self.turns,):
                 raise self.error(f"{self.turns} elements along the first axis", typed(kind))
@@ -168,6 +180,8 @@ class Call(Control):
 
     def result_types(self, operands: Sequence[TensorType]) -> Sequence[TensorType]:
         """The types that it names; whether the function has them, the graph's rules say."""
+        if len(self.shapes) != len(self.dtypes):
+            raise self.error(f"{len(self.shapes)} dtypes", len(self.dtypes))
         return [TensorType(*each) for each in zip(self.shapes, self.dtypes, strict=True)]
 
 

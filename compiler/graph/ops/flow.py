@@ -2,7 +2,7 @@
 
     Copy      tensors of one type, whole or by elements along the first axis
     Clear     zeros
-    Begin     anything, for a tensor that is written by elements from then on
+    Begin     a tensor of which nothing is needed from before
     Label     a place that jumps lead to
     Goto      a jump, perhaps on a condition
     NextTurn  the end of a turn of a loop: counts it, and jumps for the next one
@@ -60,7 +60,7 @@ class Clear(Flow, operator=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Begin(Flow, operator=False):
-    """Anything."""
+    """Any value: the tensor is written piece by piece from here on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ def to_int8(graph: Graph) -> Graph:
         return graph
     others = [n for n in graph.nodes if not isinstance(n, ops.Quantize | ops.Dequantize)]
     outside = [name for node in others for name in node.inputs]
-    written = {node.output for node in others}
+    written = [name for node in others for name in node.outputs]
     kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
     names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
@@ -36,15 +36,12 @@ def to_int8(graph: Graph) -> Graph:
         if name in names:
             nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
-        name = node.output
-        if not isinstance(node, ops.Quantize | ops.Dequantize):
-            nodes.append(node)
+        signed = isinstance(node, ops.Quantize | ops.Dequantize)
+        nodes.append(_signed_node(node, unsigned, names) if signed else node)
+        for name in node.outputs:
             if name in names:
-                nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
-        else:
-            nodes.append(_signed_node(node, unsigned, names))
-            if name in names:
-                nodes.append(ops.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
+                ends = (names[name], name) if signed else (name, names[name])
+                nodes.append(ops.FlipSign(name=f"{name}.flip", data=ends[0], output=ends[1]))
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
 

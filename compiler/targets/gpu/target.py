@@ -11,7 +11,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import PROCESSOR, Placement, Placements
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, untuned
+from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, told_apart, untuned
 from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu
 from vdla.compiler.targets.gpu.functions import Known, gpu_function, gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
@@ -68,7 +68,7 @@ class GpuTarget(Target):
 
     def part(self, graph: Graph, placements: Placements, codes: FunctionCodes) -> KernelPart:
         """Kernels in the GPU's language."""
-        return KernelPart(codes, self.gpu)
+        return KernelPart(told_apart(codes), self.gpu)
 
     def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         """The graph with groups of the GPU's operators as one each."""

@@ -11,7 +11,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ONNXRUNTIME, PROCESSOR, Placement, Placements
-from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, untuned
+from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, told_apart, untuned
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.node_functions import node_functions
 from vdla.compiler.targets.processor.part import HostPart
@@ -88,7 +88,7 @@ class ProcessorTarget(Target):
 
     def part(self, graph: Graph, placements: Placements, codes: FunctionCodes) -> HostPart:
         """Functions in place, and what onnxruntime runs."""
-        return HostPart(graph, placements, codes, self.processor)
+        return HostPart(graph, placements, told_apart(codes), self.processor)
 
 
 def _placed(run: Rewrite) -> Layout:

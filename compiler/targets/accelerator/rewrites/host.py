@@ -19,11 +19,11 @@ def host_around(graph: Graph, placements: Placements) -> tuple[Graph, Placements
     made: set[str] = set()  # by the accelerator, or of what it makes
     for node in graph.nodes:
         if placements[node.name].device == ACCELERATOR or made & {*node.inputs}:
-            made.add(node.output)
+            made.update(node.outputs)
     needed: set[str] = set()
     for node in reversed(graph.nodes):
-        if placements[node.name].device == ACCELERATOR or node.output in needed:
-            needed |= {node.output, *node.inputs}
+        if placements[node.name].device == ACCELERATOR or needed & {*node.outputs}:
+            needed |= {*node.outputs, *node.inputs}
     first = [node for node in graph.nodes if node.output in needed - made]
     middle = [node for node in graph.nodes if node.output in needed & made]
     last = [node for node in graph.nodes if node.output not in needed]

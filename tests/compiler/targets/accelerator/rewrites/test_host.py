@@ -4,6 +4,7 @@ one in which a graph can run."""
 from __future__ import annotations
 
 import numpy as np
+from control_texts import compiled, graph_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
@@ -17,6 +18,8 @@ from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement import ACCELERATOR
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.isa.config import load_config
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.executor import Executor
 
 TINY = load_config("tiny")
 
@@ -70,3 +73,36 @@ def test_every_use_follows_its_definition(count, through):
     written = {node.output for node in after.nodes[last:]}
     behind = {name for node in after.nodes[:last] for name in node.inputs}
     assert not written & behind
+
+
+SECOND = """
+    graph main
+      input go : bool[]
+      input x : float32[1, 8]
+      output y
+      if: r, s = If(go, x) : float32[1, 8], float32[1, 8]
+        graph then
+          input x1 : float32[1, 8]
+          output y1
+          output x1
+          neg: y1 = Unary(x1) function="neg" : float32[1, 8]
+        graph otherwise
+          input x2 : float32[1, 8]
+          output x2
+          output x2
+      q: qs = Quantize(s) scale=(0.5) zero_point=(0) axis=None : int8[1, 8]
+      dq: ds = Dequantize(qs) scale=(0.5) zero_point=(0) axis=None : float32[1, 8]
+      q2: qy = Quantize(ds) scale=(1.0) zero_point=(0) axis=None : int8[1, 8]
+      dq2: y = Dequantize(qy) scale=(1.0) zero_point=(0) axis=None : float32[1, 8]
+    """
+
+
+def test_the_second_result_of_a_node_is_before_what_reads_it():
+    """The choice is the host's, and its second result alone is what the accelerator needs."""
+    module = compiled(graph_of(SECOND), "vdla")
+    assert len(module.programs) == 1
+    executor = Executor(module, SimDevice(TINY), threads=1)
+    x = np.array([[0.6, -0.6, 1.2, 2.6, 3.4, 0, 1, -4]], np.float32)
+    want = evaluate(graph_of(SECOND), {"go": np.array(True), "x": x})["y"]
+    got = executor.run({"go": np.array(True), "x": x}).outputs["y"]
+    np.testing.assert_array_equal(got, want)
