@@ -133,17 +133,18 @@ class Parser:
         self.read.expect("graph")
         name = self.read.name("the graph's name")
         inputs: list[str] = []
-        outputs: dict[str, Token] = {}
+        outputs: list[tuple[str, Token]] = []
         nodes: list[Node] = []
         for _ in self.read.block("an input, a constant, an output or a node"):
             self.line(inputs, outputs, nodes)
-        for output, token in outputs.items():
+        for output, token in outputs:
             if output not in self.tensors:
                 raise self.read.error("an output that is a tensor above or below", token, output)
-        return Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
+        names = tuple(output for output, _ in outputs)
+        return Graph(tuple(inputs), names, tuple(nodes), self.tensors, self.constants,
                      name, self.reasons, {}, *self.wholes.values())  # fmt: skip
 
-    def line(self, inputs: list[str], outputs: dict[str, Token], nodes: list[Node]) -> None:
+    def line(self, inputs: list[str], outputs: list[tuple[str, Token]], nodes: list[Node]) -> None:
         word = "" if self.read.after.text == ":" else self.read.token.text
         if word not in ("input", "constant", "output", *self.wholes):
             nodes.append(self.node())
@@ -155,9 +156,7 @@ class Parser:
             self.read.expect("=")
             self.wholes[word][name] = self.whole()
         elif word == "output":
-            if name in outputs:
-                raise self.read.error("each output once", token, f"{name} twice")
-            outputs[name] = token
+            outputs.append((name, token))
         else:
             self.read.expect(":")
             self.define(name, token, self.type())
