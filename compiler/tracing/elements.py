@@ -110,7 +110,8 @@ def _matmul(*values: object) -> Array:
 UFUNCS |= {ufunc: partial(_function, ufunc) for ufunc in NAMES}
 UFUNCS |= {
     np.add: _add, np.floor_divide: _floor_divide, np.remainder: _remainder, np.power: _power,
-    np.matmul: _matmul, np.positive: array, np.square: lambda x: _function(np.multiply, *_operands(np.square, (x,))[0] * 2),
+    np.matmul: _matmul, np.positive: array,
+    np.square: lambda x: _function(np.multiply, *_operands(np.square, (x,))[0] * 2),
     np.not_equal: lambda *values: UFUNCS[np.logical_not](_function(np.equal, *values)),
 }  # fmt: skip
 

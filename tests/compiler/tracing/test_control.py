@@ -78,7 +78,9 @@ FUNCTIONS = [
     lambda x: vdla.while_loop(lambda s: s < 0, lambda s: s + 1, x[0]),
     lambda x: vdla.cond(x[0] > 1, lambda: x, lambda: np.zeros_like(x)),
     lambda x: vdla.cond(np.any(x > 1), lambda a: a, lambda a: {"x": -a["x"]}, {"x": x}),
-    lambda x: vdla.scan(lambda c, i: (vdla.set_at(c, i, c[i - 1] + x[i]), None), x, np.arange(3))[0],
+    lambda x: vdla.scan(
+        lambda c, i: (vdla.set_at(c, i, c[i - 1] + x[i]), None), x, np.arange(3)
+    )[0],
 ]  # fmt: skip
 
 
