@@ -42,7 +42,7 @@ MOST_INLINED = 50  # calls inside one another that are written out
 
 @dataclass(frozen=True)
 class Signature:
-    """What decides a trace: the nesting of the arguments, and for each leaf the type of an array,
+    """Key of a trace: the nesting of the arguments, and for each leaf the type of an array,
     or the class and value of whatever else it is."""
 
     structure: Structure
