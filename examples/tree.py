@@ -15,7 +15,7 @@ w, u, b = (rng.normal(0, 0.1, size).astype(np.float32) for size in (
 x = rng.normal(size=(NODES + 1, WIDE)).astype(np.float32)
 leaves, children = np.arange(16), np.full((NODES + 1, 2), NONE)
 children[16:NODES] = np.arange(30).reshape(15, 2)  # of 16: 0 and 1; of 17: 2 and 3; of 30: 28, 29
-levels, nodes = np.full((4, 8), NONE), np.arange(16, NODES)[:, None]
+levels, nodes = np.full((4, 8), NONE), np.arange(NODES)[:, None]
 for level, (first, end) in zip(levels, ((16, 24), (24, 28), (28, 30), (30, 31)), strict=True):
     level[: end - first] = range(first, end)
 
@@ -36,24 +36,27 @@ def tree(x, children, leaves, groups):  # groups of nodes, each behind those of 
         new = cell(np.take(x, nodes, axis=0), *(np.take(s, below, axis=0) for s in state))
         return [vdla.set_at(s, nodes, n) for s, n in zip(state, new, strict=True)], None
 
-    state = [vdla.set_at(np.zeros_like(x), leaves, s) for s in cell(np.take(x, leaves, axis=0))]
+    state = [np.zeros_like(x), np.zeros_like(x)]
+    if leaves is not None:  # all at once, as they have no children
+        state = [vdla.set_at(state[0], leaves, s) for s in cell(np.take(x, leaves, axis=0))]
     return vdla.scan(step, state, groups)[0][0][NODES - 1]
 
 
 def calls(x, children, leaves, nodes):  # of the cell, one for each node
     h, c = np.zeros((2, NODES + 1, WIDE), np.float32)
-    for n in (*leaves[:, None], *nodes):
-        h[n], c[n] = cell(x[n], h[children[n]], c[children[n]]) if n >= 16 else cell(x[n])
+    for n in nodes:
+        h[n], c[n] = cell(x[n]) if n in leaves else cell(x[n], h[children[n]], c[children[n]])
     return h[NODES - 1]
 
 
-def seconds(function, groups):
-    starts = [(perf_counter(), function(x, children, leaves, groups))[0] for _ in range(50)]
+def seconds(function, *groups):
+    starts = [(perf_counter(), function(x, children, *groups))[0] for _ in range(50)]
     return min(np.diff(starts))
 
 
 expected = tree.__wrapped__(x, children, leaves, levels)  # numpy alone
-for name, *way in ("a call per node", calls, nodes), ("a scan over nodes", tree, nodes):
-    for function, groups in (way, (tree, levels)):
-        assert np.allclose(function(x, children, leaves, groups), expected, atol=1e-5)
-    print(f"by levels ÷ {name}: {seconds(tree, levels) / seconds(*way):.2f} of the time")
+ways = {"a call per node": (calls, leaves, nodes), "a scan over nodes": (tree, None, nodes)}
+for name, way in ways.items():
+    for function, *groups in (way, (tree, leaves, levels)):
+        assert np.allclose(function(x, children, *groups), expected, atol=1e-5)
+    print(f"by levels ÷ {name}: {seconds(tree, leaves, levels) / seconds(*way):.2f} of the time")

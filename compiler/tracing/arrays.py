@@ -115,7 +115,8 @@ class Array(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Function, _: object, args: Sequence[object], options: Mapping[str, object]
     ) -> object:
-        name = f"np.{name_of(function)}"
+        module = str(getattr(function, "__module__", "numpy"))
+        name = f"{module.replace('numpy', 'np', 1)}.{name_of(function)}"
         if function not in FUNCTIONS:
             own = Array.__getitem__, Array.astype
             known = ", ".join(sorted({name_of(f) for f in FUNCTIONS if f not in own}))
@@ -123,7 +124,8 @@ class Array(NDArrayOperatorsMixin):
         try:
             return FUNCTIONS[function](*args, **options)
         except TypeError as error:
-            raise TraceError(name, "arguments that are traced", error) from None
+            actual = str(error).rpartition("() got ")[2]
+            raise TraceError(name, "arguments that are traced", actual) from None
 
 
 # Graphs in the making ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
 CONTROL = (ROOT / "docs" / "control.md").read_text()  # the page of tree.py, which measures times
-LINES = {"three_targets": 60, "tree": 60}  # three schedules; a model and two ways through a tree
+LINES = {"three_targets": 60, "tree": 65}  # three schedules; a model and three ways through a tree
 
 
 @cache

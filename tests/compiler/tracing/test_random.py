@@ -28,7 +28,9 @@ class Draft:
         return run
 
     def step(self, depth):
-        kinds = ["mix", "swap", "tanh", "constant"] + ["cond", "scan", "while", "call"] * (depth > 0)
+        kinds = ["mix", "swap", "tanh", "constant"] + ["cond", "scan", "while", "call"] * (
+            depth > 0
+        )
         return getattr(self, str(self.rng.choice(kinds)))(depth - 1)
 
     def pair(self):
