@@ -22,7 +22,7 @@ Operators, each in the first family that takes it, as their classes in ``ops`` s
 an operator's epilogue; ``python tools/pages.py`` writes these rules::
 
 """
-END = "\nEvery node writes one tensor."
+END = "\nEvery node writes one tensor"
 FLOATS = frozenset({"float16", "float32", "float64"})
 WIDE = frozenset({"int8", "uint8", "int32"})
 NAMES, COLUMNS = 10, 100  # the widths of names and of lines
@@ -42,6 +42,8 @@ def element_types(kind: type[Node]) -> frozenset[str]:
 
 
 FAMILIES = (
+    Family("Control", "choices, loops and calls, which hold graphs or name one",
+           lambda kind: issubclass(kind, ops.Control)),
     Family("Conversion", "where integers begin or end: numbers, or how they lie in memory",
            lambda kind: bool(kind.CONVERTS)),
     Family("View", "the same bytes at other addresses",

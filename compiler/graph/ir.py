@@ -18,7 +18,8 @@ Grammar::
 Operators, each in the first family that takes it, as their classes in ``ops`` say, and steps of
 an operator's epilogue; ``python tools/pages.py`` writes these rules::
 
-    Node       := Conversion   where integers begin or end: numbers, or how they lie in memory
+    Node       := Control      choices, loops and calls, which hold graphs or name one
+                | Conversion   where integers begin or end: numbers, or how they lie in memory
                 | View         the same bytes at other addresses
                 | Integer      from int8 to int8
                 | Wide         among integers of 8 and of 32 bits
@@ -27,6 +28,7 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
                 | Stored       from or to a type in which nothing is computed
                 | Float        floats alone
                 | General      floats, and integers too
+    Control    := Call | If | Scan | While
     Conversion := Dequantize | FlipSign | Im2col | Pack | Quantize | Unpack
     View       := QConcatView | QTakeView | QView
     Integer    := QAdd | QAvgPool | QBatchNorm | QClip | QConcat | QConv2d | QDense | QExchange

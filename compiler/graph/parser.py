@@ -26,18 +26,16 @@ fields that are left out take the class's defaults. Order counts: what a node re
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, replace
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
+from vdla.compiler.graph.fields import Fields, NodeFields, fits, operators, shown, words
 from vdla.compiler.graph.infer import verify_whole
-from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, Node
-from vdla.compiler.graph.printer import field_key, is_record
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.types import RECORDS, TENSOR_DTYPES, Array, Quant, TensorType
 from vdla.compiler.text import ParseError, Reader, Token
 from vdla.runtime.dtypes import read_as, to_write
@@ -45,8 +43,6 @@ from vdla.runtime.values import KINDS, Listed, Value
 
 MARKS = ("(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "*", "@", "-")
 LARGEST = (1 << 63) - 1
-WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string",
-         type(None): "None"}  # fmt: skip
 
 
 def parse_graph(text: str, values: Mapping[str, Array]) -> Graph:
@@ -102,11 +98,10 @@ class Parser:
         self.reasons: dict[str, str] = {}
         self.wholes: dict[str, dict[str, Value]] = {}  # arguments and results
         self.places: dict[str, Token] = {}  # of nodes
-        self.inner = False  # whether in a region or a function
 
     def text(self) -> Graph:
         start = self.read.token
-        first, functions = self.graph(inner=False), dict[str, Graph]()
+        first, functions = self.graph(), dict[str, Graph]()
         while self.read.token.kind != "end":
             token = self.read.token
             function = self.graph()
@@ -120,15 +115,15 @@ class Parser:
             raise self.read.refused(str(error), self.places.get(error.node, start)) from None
         return graph
 
-    def graph(self, inner: bool = True) -> Graph:
-        """A graph, with tensors of its own; an ``inner`` one may give a tensor twice."""
-        around = self.tensors, self.constants, self.reasons, self.wholes, self.inner
-        self.tensors, self.constants, self.reasons, self.inner = {}, {}, {}, inner
+    def graph(self) -> Graph:
+        """A graph, with tensors of its own."""
+        around = self.tensors, self.constants, self.reasons, self.wholes
+        self.tensors, self.constants, self.reasons = {}, {}, {}
         self.wholes = {"argument": {}, "result": {}}
         try:
             return self.lines()
         finally:
-            self.tensors, self.constants, self.reasons, self.wholes, self.inner = around
+            self.tensors, self.constants, self.reasons, self.wholes = around
 
     def lines(self) -> Graph:
         self.read.expect("graph")
@@ -142,8 +137,8 @@ class Parser:
             if output not in self.tensors:
                 raise self.read.error("an output that is a tensor above or below", token, output)
         names = tuple(output for output, _ in outputs)
-        return Graph(tuple(inputs), names, tuple(nodes), self.tensors, self.constants, name,
-                     self.reasons, {}, *self.wholes.values())  # fmt: skip
+        return Graph(tuple(inputs), names, tuple(nodes), self.tensors, self.constants,
+                     name, self.reasons, {}, *self.wholes.values())  # fmt: skip
 
     def line(self, inputs: list[str], outputs: list[tuple[str, Token]], nodes: list[Node]) -> None:
         word = "" if self.read.after.text == ":" else self.read.token.text
@@ -157,8 +152,6 @@ class Parser:
             self.read.expect("=")
             self.wholes[word][name] = self.whole()
         elif word == "output":
-            if not self.inner and name in dict(outputs):
-                raise self.read.error("each output once", token, f"{name} twice")
             outputs.append((name, token))
         else:
             self.read.expect(":")
@@ -254,7 +247,7 @@ class Parser:
             raise self.read.error(f"{last} and its type, as the last part writes it", at, output)
         return draft(parts)
 
-    def below(self, name: str, draft: _Draft) -> tuple[Node, ...] | None:
+    def below(self, name: str, draft: NodeFields) -> tuple[Node, ...] | None:
         """Parts indented below a node; None for a node without. A reason for which it is float goes
         to ``reasons``.
         """
@@ -283,12 +276,12 @@ class Parser:
     def _indented(self) -> bool:
         return self.read.token.kind == "newline" and self.read.after.kind == "indent"
 
-    def operator(self, name: str, output: str) -> _Draft:
+    def operator(self, name: str, output: str) -> NodeFields:
         token = self.read.token
         op = self.read.name("an operator")
         if op not in operators():
             raise self.read.error(f"an operator ({', '.join(operators())})", token, op)
-        draft = _Draft(operators()[op], name, output)
+        draft = NodeFields(operators()[op], name, output)
         names = self.read.listed("(", self.operand, ")")
         expected = draft.take_operands(names)
         if expected:
@@ -298,7 +291,7 @@ class Parser:
         self.check_fields(draft, token)
         return draft
 
-    def check_fields(self, draft: _Fields, token: Token) -> None:
+    def check_fields(self, draft: Fields, token: Token) -> None:
         """Raises ParseError at a class's name where one of its fields has no value."""
         if missing := draft.missing():
             actual = f"none for {', '.join(missing)}"
@@ -311,7 +304,7 @@ class Parser:
             raise self.read.error("operands defined before their use", token, name)
         return name
 
-    def field(self, draft: _Fields) -> None:
+    def field(self, draft: Fields) -> None:
         token = self.read.token
         key = self.read.name("a field or ':'")
         if key not in draft.open:
@@ -321,8 +314,8 @@ class Parser:
         token = self.read.token
         value = self.value(draft.path(key))
         hint = draft.open.pop(key)
-        if not _fits(value, hint):
-            raise self.read.error(f"{key}: {_words(hint)}", token, _shown(value))
+        if not fits(value, hint):
+            raise self.read.error(f"{key}: {words(hint)}", token, shown(value))
         draft.fields[key] = value
 
     def value(self, key: str) -> object:
@@ -343,7 +336,7 @@ class Parser:
     def record(self, path: str) -> object:
         """A value with fields of its own."""
         token = self.read.next()
-        draft = _Fields(RECORDS[token.text], path)
+        draft = Fields(RECORDS[token.text], path)
         self.read.listed("(", lambda: self.field(draft), ")")
         self.check_fields(draft, token)
         return draft.cls(**draft.fields)
@@ -362,118 +355,6 @@ class Parser:
         if array.ndim != 1 or len(array) != count or (word == "bytes" and array.dtype != np.uint8):
             raise self.read.error(wanted, token, f"{array.dtype}{list(array.shape)}")
         return array.tobytes() if word == "bytes" else tuple(array.tolist())
-
-
-class _Fields:
-    """A class whose fields are being read; ``open`` are those to come, with their types. Long ones
-    stand beside the text under ``where``."""
-
-    def __init__(self, cls: type, where: str, **given: str) -> None:
-        self.cls, self.op, self.where = cls, cls.__name__, where
-        self.fields: dict[str, Any] = {**given}
-        self.open = {key: hint for key, hint in _hints(cls).items() if key not in given}
-
-    def path(self, key: str) -> str:
-        """The name under which a long field stands beside the text."""
-        return f"{self.where}.{key}"
-
-    def missing(self) -> list[str]:
-        """The fields that have neither a value nor a default."""
-        return [f.name for f in fields(self.cls) if f.name in self.open and f.default is MISSING]
-
-
-class _Draft(_Fields):
-    """A node whose fields are being read."""
-
-    def __init__(self, cls: type[Node], name: str, output: str) -> None:
-        super().__init__(cls, name, name=name, output=output)
-        self.operands = {key: self.open.pop(key) for key in cls.OPERANDS}
-        self.regions = [key for key, hint in self.open.items() if hint is Graph]
-        for key in self.regions:
-            del self.open[key]
-        nested = [key for key, hint in self.open.items() if Node in get_args(hint)]
-        self.parts = nested[0] if nested else ""
-        self.open.pop(self.parts, None)
-
-    def path(self, key: str) -> str:
-        """The name under which a long field stands beside the text."""
-        return field_key(self.where, key)
-
-    def take_others(self, names: list[str], refused: Callable[[], ParseError]) -> None:
-        """Gives the results behind the first one their names; raises where there are none."""
-        if self.open.pop("others", None) is not None:
-            self.fields["others"] = tuple(names)
-        elif names:
-            raise refused()
-
-    def take_operands(self, names: list[str]) -> str:
-        """Gives the operands their names; what was expected if they are too few or too many."""
-        left = list(names)
-        for key, hint in self.operands.items():
-            if get_origin(hint) is tuple:
-                self.fields[key], left = tuple(left), []
-            elif left:
-                self.fields[key] = left.pop(0)
-            elif type(None) in get_args(hint):
-                self.fields[key] = None
-            else:
-                return f"{len(self.operands)} operands ({', '.join(self.operands)})"
-        return f"at most {len(self.operands)} operands ({', '.join(self.operands)})" if left else ""
-
-    def __call__(self, parts: tuple[Node, ...]) -> Node:
-        more: dict[str, Any] = {self.parts: parts} if self.parts else {}
-        node: Node = self.cls(**self.fields, **more)
-        return node
-
-
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields, by their names."""
-    hints = get_type_hints(cls)
-    return {f.name: hints[f.name] for f in fields(cls)}
-
-
-@cache
-def operators() -> dict[str, type[Node]]:
-    """Every operator of the graph IR, by the name of its class."""
-    return dict(sorted(BY_OP.items()))
-
-
-def _fits(value: object, hint: object) -> bool:
-    """Whether a value has a field's type; a whole number is a number too."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return any(_fits(value, each) for each in get_args(hint))
-    if get_origin(hint) is tuple:
-        each = get_args(hint)
-        if not isinstance(value, tuple):
-            return False
-        if each[-1] is ...:
-            return all(_fits(v, each[0]) for v in value)
-        return len(value) == len(each) and all(map(_fits, value, each))
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if is_record(value):
-        return isinstance(hint, type) and isinstance(value, hint)
-    return type(value) is hint
-
-
-def _words(hint: object) -> str:
-    """A field's type for people."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(map(_words, get_args(hint)))
-    if get_origin(hint) is tuple:
-        each = get_args(hint)
-        kind = _words(each[0]).removeprefix("a ") + "s"
-        return f"{kind} in brackets" if each[-1] is ... else f"{len(each)} {kind} in brackets"
-    if not isinstance(hint, type):
-        return "<N bytes>"
-    records = (f"{name}(…)" for name, kind in RECORDS.items() if issubclass(kind, hint))
-    return WORDS.get(hint) or " or ".join(records) or "<N bytes>"
-
-
-def _shown(value: object) -> str:
-    text = f"({', '.join(map(repr, value))})" if isinstance(value, tuple) else repr(value)
-    return text if len(text) < 60 else f"{text[:60]}…"
 
 
 __all__ = ["ParseError", "operators", "parse_graph", "read_graph", "write_values"]

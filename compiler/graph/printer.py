@@ -78,7 +78,7 @@ def _graph_lines(graph: Graph, places: Mapping[str, str]) -> list[str]:
 
 
 def _shown(value: Value) -> str:
-    """What is more than a tensor, of tensors' names."""
+    """Text of a value that is made of tensors."""
     if isinstance(value, str):
         return write_name(value)
     own = (

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from vdla.api.tuning import tune
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
+    from vdla.compiler.tracing.control import cond, scan, while_loop
+    from vdla.compiler.tracing.elements import erf, gelu, relu, sigmoid, softmax
+    from vdla.compiler.tracing.fn import fn
+    from vdla.compiler.tracing.shapes import set_at
     from vdla.compiler.user import register_operator
     from vdla.kernels.build import build, intrinsics, parse
     from vdla.support.errors import UserError
@@ -41,15 +45,20 @@ HOMES = {
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
+    "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
+    "vdla.compiler.tracing.elements": ("erf", "gelu", "relu", "sigmoid", "softmax"),
+    "vdla.compiler.tracing.fn": ("fn",),
+    "vdla.compiler.tracing.shapes": ("set_at",),
     "vdla.compiler.user": ("register_operator",),
     "vdla.kernels.build": ("build", "intrinsics", "parse"),
     "vdla.support.errors": ("UserError",),
 }  # fmt: skip
 __all__ = [
-    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "evaluate", "explore_designs", "host_time", "intrinsics", "load", "offload", "parse", "profile",
-    "quantize", "register_operator", "run", "same_schedule", "side_by_side", "sweep", "synth",
-    "te", "tune",
+    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
+    "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
+    "offload", "parse", "profile", "quantize", "register_operator", "relu", "run", "same_schedule",
+    "scan", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
+    "while_loop",
 ]  # fmt: skip
 
 

@@ -219,7 +219,6 @@ REFUSED = {
     "f: y = Fused(x) : float32[1, 4]\n    r: z = Relu(x) : float32[1, 4]": "column 6: expected z "
         "and its type, as the last part writes it, found y",
     "output y": "column 10: expected an output that is a tensor above or below, found y",
-    "output x\n  output x": "line 5, column 10: expected each output once, found x twice",
 }  # fmt: skip
 
 
@@ -304,3 +303,27 @@ def test_a_corrupted_text_is_a_graph_or_refused(graph, data):
         assert 1 <= refused.line <= text.count("\n") + 1
     else:
         graph_reads_back(found)
+
+
+def test_a_region_may_give_a_tensor_twice():
+    """A turn's result that is stacked, and what the next turn gets."""
+    text = (
+        "graph g\n  input x : float32[4]\n  output h\n  output all\n"
+        "  s: h, all = Scan(x) carried=1 turns=3 scanned=0 : float32[4], float32[3, 4]\n"
+        "    graph s.body\n      input turn : int64[]\n      input state : float32[4]\n"
+        "      output next\n      output next\n"
+        '      t: next = Unary(state) function="tanh" alpha=0.0 beta=0.0 : float32[4]\n'
+    )
+    assert format_graph(parse_graph(text, {})) == text
+
+
+def test_a_part_calls_functions_that_stand_elsewhere():
+    """As a region that ``--dump`` writes to a file of its own; of a whole graph, all are there."""
+    part = (
+        "graph part\n  input x : float32[4]\n  output y\n"
+        '  c: y = Call(x) function="f" shapes=((4)) dtypes=("float32") : float32[4]\n'
+    )
+    assert format_graph(parse_graph(part, {})) == part
+    function = "graph g\n  input z : float32[4]\n  output z\n"
+    with pytest.raises(ParseError, match=r"expected a function of the graph \(g\), found f"):
+        parse_graph(part + function, {})
