@@ -42,7 +42,9 @@ from onnx.backend.test.case.utils import import_recursive
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import ModelError, import_model
+from vdla.compiler.frontend.control import CONTROL
 from vdla.compiler.frontend.ops import CONVERTERS
+from vdla.compiler.frontend.sequences import OPERATORS
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
@@ -274,7 +276,7 @@ SECTIONS = {
 def section_of(operator: str, group: Sequence[Outcome]) -> str:
     """Under which of ``SECTIONS`` an operator is."""
     on = {each.on for each in group if each.category == "passed"}
-    if operator in CONVERTERS:
+    if operator in (*CONVERTERS, *OPERATORS, *CONTROL):
         return "vdla"
     if on == {"folded"}:
         return "folded"

@@ -5,7 +5,7 @@ Loops are in ``loops.py``, graphs inside nodes in ``regions.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -39,7 +39,7 @@ SCAN_OF_BATCHES = 8  # the opset whose Scan has a batch in front of each operand
 
 def is_control(node: onnx.NodeProto) -> bool:
     """Whether a node is one of ONNX's control flow."""
-    return not node.domain and node.op_type in ("If", "Loop", "Scan")
+    return not node.domain and node.op_type in CONTROL
 
 
 def add_control(view: OnnxNode) -> None:
@@ -50,7 +50,7 @@ def add_control(view: OnnxNode) -> None:
         ModelError: one of its graphs has what vdla lacks, or shapes that only a run decides.
     """
     try:
-        {"If": _add_if, "Loop": add_loop, "Scan": _add_scan}[view.proto.op_type](view)
+        CONTROL[view.proto.op_type](view)
     except GraphError as error:
         raise UnsupportedError(view.where, *halves(str(error))) from None
 
@@ -182,3 +182,10 @@ def _moved(make: Maker, name: str, axis: int, place: int) -> str:
 def _turned(make: Maker, name: str, way: int) -> str:
     """A tensor whose elements along the first axis come in reverse order, if ``way`` is 1."""
     return make.along(name, 0, range(make.shape(name)[0])[::-1]) if way else name
+
+
+CONTROL: dict[str, Callable[[OnnxNode], None]] = {
+    "If": _add_if,
+    "Loop": add_loop,
+    "Scan": _add_scan,
+}
