@@ -61,6 +61,7 @@ CONSTANT = {  # names of parameters in ONNX's operator definitions
     "lower_edge_hertz", "upper_edge_hertz",
     "dft_length", "frame_step", "frame_length", "ratio", "training_mode",
 }  # fmt: skip
+OWN = {*CONVERTERS, *OPERATORS, *CONTROL}  # operators that vdla has
 FEW_BITS = 2**-6  # of bfloat16: two steps
 NOISE = {  # cases whose zeros are numpy's rounding errors in float32, 1.9e-7: their tolerance
     "test_dft_inverse": 1e-6,
@@ -276,7 +277,7 @@ SECTIONS = {
 def section_of(operator: str, group: Sequence[Outcome]) -> str:
     """Under which of ``SECTIONS`` an operator is."""
     on = {each.on for each in group if each.category == "passed"}
-    if operator in (*CONVERTERS, *OPERATORS, *CONTROL):
+    if operator in OWN:
         return "vdla"
     if on == {"folded"}:
         return "folded"
@@ -287,7 +288,7 @@ def section_of(operator: str, group: Sequence[Outcome]) -> str:
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """The operators of each section with their counts, as Markdown."""
-    groups = {**{name: [] for name in CONVERTERS}, **by_operator(outcomes)}
+    groups = {**{name: [] for name in OWN}, **by_operator(outcomes)}
     sections: dict[str, dict[str, list[Outcome]]] = {name: {} for name in SECTIONS}
     for name, group in sorted(groups.items()):
         sections[section_of(name, group)][name] = group
