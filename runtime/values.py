@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vdla.runtime.errors import InputError, ModuleError
@@ -98,6 +99,45 @@ def assembled(value: Value, tensor: Callable[[str], Array]) -> Any:
         return [row.copy() for row in rows]
     sizes = tensor(value.sizes)
     return [row[tuple(map(slice, size))].copy() for row, size in zip(rows, sizes, strict=False)]
+
+
+def flat(name: str, value: Any) -> dict[str, Array]:
+    """The arrays of an argument or a result: by its name, or ``name[0]``, ``name[1]`` … of a list;
+    none where it is None."""
+    if value is None:
+        return {}
+    if not isinstance(value, list | tuple):
+        return {name: np.asarray(value)}
+    parts = (flat(f"{name}[{n}]", each) for n, each in enumerate(value))
+    return {key: array for part in parts for key, array in part.items()}
+
+
+def gathered(arguments: Values, arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Inputs of the arrays that :func:`flat` makes of them; what a module has no argument for stays
+    as it is."""
+    names = {name: flat_names(name, value) for name, value in arguments.items()}
+    own = {each for tensors in names.values() for each in tensors.values()}
+    result: dict[str, Any] = {name: array for name, array in arrays.items() if name not in own}
+    for name, value in arguments.items():
+        if all(each in arrays for each in names[name].values()):
+            by_tensor = {tensor: arrays[each] for tensor, each in names[name].items()}
+            result[name] = assembled(value, by_tensor.__getitem__)
+    return result
+
+
+def flat_names(name: str, value: Value) -> dict[str, str]:
+    """The name that :func:`flat` gives each of an argument's tensors, by the tensor's."""
+    if not isinstance(value, Listed):
+        return dict.fromkeys(tensors_of(value), name)
+    parts = (flat_names(f"{name}[{n}]", each) for n, each in enumerate(value.values))
+    return {tensor: key for part in parts for tensor, key in part.items()}
+
+
+def described(value: Any) -> str:
+    """A result for people: ``float32[3]``, ``[float32[3], float32[2]]``, ``None``."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(described, value))}]"
+    return "None" if value is None else f"{value.dtype}{list(value.shape)}"
 
 
 def taken_apart(arguments: Values, inputs: Mapping[str, Any]) -> dict[str, Any]:

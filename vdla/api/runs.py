@@ -22,6 +22,7 @@ from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import check_inputs
 from vdla.runtime.module import Module
 from vdla.runtime.results import RunResult
+from vdla.runtime.values import gathered, taken_apart
 
 
 @takes(Run)
@@ -63,9 +64,9 @@ def check(model: Module | str | Path, options: Run) -> Check:
     path = model_file(model)
     shapes = given_shapes(path, options)
     if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
-        for each in given:
-            check_inputs(module, each)
-        inputs = [dict(each) for each in given]
+        inputs = [gathered(module.arguments, each) for each in given]
+        for each in inputs:
+            check_inputs(module, taken_apart(module.arguments, each))
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     where = Where.of(options)
@@ -88,5 +89,6 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
     """
     require(options, profile=True)
     ready, _ = prepare(model, options)
-    given = random_inputs(ready.module) if options.inputs is None else options.inputs
+    module, own = ready.module, options.inputs
+    given = random_inputs(module) if own is None else gathered(module.arguments, own)
     return profiled(ready, given)
