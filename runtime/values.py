@@ -112,43 +112,37 @@ def flat(name: str, value: Any) -> dict[str, Array]:
     return {key: array for part in parts for key, array in part.items()}
 
 
-def gathered(arguments: Values, arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """Inputs of the arrays that :func:`flat` makes of them; what a module has no argument for stays
-    as it is."""
-    names = {name: flat_names(name, value) for name, value in arguments.items()}
-    own = {each for tensors in names.values() for each in tensors.values()}
-    result: dict[str, Any] = {name: array for name, array in arrays.items() if name not in own}
-    for name, value in arguments.items():
-        if all(each in arrays for each in names[name].values()):
-            by_tensor = {tensor: arrays[each] for tensor, each in names[name].items()}
-            result[name] = assembled(value, by_tensor.__getitem__)
-    return result
-
-
-def flat_names(name: str, value: Value) -> dict[str, str]:
-    """The name that :func:`flat` gives each of an argument's tensors, by the tensor's."""
-    if not isinstance(value, Listed):
-        return dict.fromkeys(tensors_of(value), name)
-    parts = (flat_names(f"{name}[{n}]", each) for n, each in enumerate(value.values))
-    return {tensor: key for part in parts for tensor, key in part.items()}
+def collected(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Values of the arrays that :func:`flat` makes of them."""
+    result: dict[str, Any] = {}
+    for name, array in arrays.items():
+        whole, bracket, number = name.removesuffix("]").rpartition("[")
+        parts = result.setdefault(whole, []) if bracket and name.endswith("]") else None
+        if isinstance(parts, list) and number == str(len(parts)):
+            parts.append(array)
+        else:
+            result[name] = array
+    return {name: value for name, value in result.items() if not isinstance(value, list) or value}
 
 
 def described(value: Any) -> str:
     """A result for people: ``float32[3]``, ``[float32[3], float32[2]]``, ``None``."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(described, value))}]"
     return "None" if value is None else f"{value.dtype}{list(value.shape)}"
 
 
 def taken_apart(arguments: Values, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs by the names of the tensors that they become.
+    """Inputs by the names of the tensors that they become; a list that no argument is becomes
+    tensors as :func:`flat` names them.
 
     Raises:
         InputError: one is no list where one is expected, or of another length.
     """
     result: dict[str, Any] = {}
     for name, given in inputs.items():
-        result |= _apart(name, arguments.get(name, name), given)
+        own = name in arguments or not isinstance(given, list)
+        result |= _apart(name, arguments.get(name, name), given) if own else flat(name, given)
     return result
 
 
