@@ -17,6 +17,8 @@ ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 # need no compiler.
 CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
 
+CONTROL = ("Call", "If", "Scan", "While")  # operators that hold others, which are layers themselves
+
 
 def device_of(device: str) -> str:
     """Device on which a module for some device runs the operators that can be accelerated: all
@@ -38,9 +40,10 @@ Placements = dict[str, Placement]
 def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
     """Layers of a report's rows that run on the processor, and the number of all layers.
 
-    What only converts numbers or their layout on the way to the accelerator is no layer.
+    What only converts numbers or their layout on the way to the accelerator is no layer, nor what
+    decides which others run.
     """
-    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+    layers = [row for row in rows if row["op"] not in (*CONVERSIONS, *CONTROL)]
     return [row["name"] for row in layers if row["device"] in (PROCESSOR, ONNXRUNTIME)], len(layers)
 
 

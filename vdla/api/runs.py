@@ -18,11 +18,11 @@ from vdla.names.models import is_module, model_file
 from vdla.names.where import Where
 from vdla.options import Run
 from vdla.options.spelling import UsageError, require, takes
+from vdla.runtime.checks import check_inputs
 from vdla.runtime.dtypes import STORED
-from vdla.runtime.executor import check_inputs
 from vdla.runtime.module import Module
 from vdla.runtime.results import RunResult
-from vdla.runtime.values import gathered, taken_apart
+from vdla.runtime.values import taken_apart
 
 
 @takes(Run)
@@ -64,7 +64,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
     path = model_file(model)
     shapes = given_shapes(path, options)
     if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
-        inputs = [gathered(module.arguments, each) for each in given]
+        inputs = [dict(each) for each in given]
         for each in inputs:
             check_inputs(module, taken_apart(module.arguments, each))
     else:
@@ -89,6 +89,5 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
     """
     require(options, profile=True)
     ready, _ = prepare(model, options)
-    module, own = ready.module, options.inputs
-    given = random_inputs(module) if own is None else gathered(module.arguments, own)
+    given = random_inputs(ready.module) if options.inputs is None else options.inputs
     return profiled(ready, given)

@@ -38,7 +38,7 @@ from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside, accelerator_steps, program_titles
 from vdla.runtime.results import RunResult
-from vdla.runtime.values import flat, gathered
+from vdla.runtime.values import flat
 from vdla.sim import machine
 from vdla.sim.counts import Counts
 from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
@@ -63,7 +63,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         batches = [{module.inputs[0]: image[None]} for image in split.images]
     else:
         given = options.inputs
-        batches = [random_inputs(module) if given is None else gathered(module.arguments, given)]
+        batches = [random_inputs(module) if given is None else dict(given)]
     results = _run_all(ready, batches)
     outputs = {name: _joined([r.outputs[name] for r in results]) for name in module.results}
     if files.output is not None:
