@@ -107,8 +107,10 @@ def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Any]) -> Shapes:
     result: dict[str, tuple[int, ...] | list[tuple[int, ...]] | None] = {}
     for value in input_values(graph):
         if not value.type.HasField("tensor_type"):
-            if value.name in arrays:
-                result[value.name] = _shape_of(arrays[value.name])
+            given = arrays.get(value.name)
+            is_list = isinstance(given, list | tuple)
+            if value.name in arrays and is_list >= value.type.HasField("sequence_type"):
+                result[value.name] = _shape_of(given)
             continue
         shape, array = open_shape(value), arrays.get(value.name)
         is_open = not all(isinstance(size, int) for size in shape)
