@@ -1,4 +1,4 @@
-"""What a module, a device and inputs must be before anything runs: each fits the others."""
+"""Checks that a module, a device and inputs fit each other, before anything runs."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def _check_step(module: Module, number: int, step: Step) -> None:
     elif isinstance(step, Next):
         _check_single(module, f"step {step}", "a turn", step.turn, "int64")
         if step.to > number or step.turns < 1:
-            found = f"{step.turns} from step {step.to}"
-            raise ModuleError(f"step {step}: expected turns from a step before, found {found}")
+            actual = f"{step.turns} from step {step.to}"
+            raise ModuleError(f"step {step}: expected turns from a step before, found {actual}")
     elif isinstance(step, Copy):
         _check_copy(module, step)
     elif isinstance(step, Clear) and len(step.args) != 1:
@@ -198,8 +198,8 @@ def _check_copy(module: Module, step: Copy) -> None:
     many as an element has."""
     if len(step.args) != 2 or step.way not in WAYS or bool(step.turn) != (step.way != "whole"):
         expected = f"two tensors and a way, {', '.join(WAYS)}, the last two with a turn"
-        found = f"{len(step.args)} and {step.way!r} with turn {step.turn!r}"
-        raise ModuleError(f"step {step}: expected {expected}, found {found}")
+        actual = f"{len(step.args)} and {step.way!r} with turn {step.turn!r}"
+        raise ModuleError(f"step {step}: expected {expected}, found {actual}")
     source, target = (module.tensors[name] for name in step.args)
     sizes = [source.nbytes, target.nbytes]
     if step.turn:
@@ -207,5 +207,5 @@ def _check_copy(module: Module, step: Copy) -> None:
         whole = (source, target)[step.way == "put"]
         sizes[step.way == "put"] = whole.nbytes // max(1, next(iter(whole.shape), 1))
     if sizes[0] != sizes[1]:
-        found = f"{source} and {target}"
-        raise ModuleError(f"step {step}: expected tensors of as many bytes to copy, found {found}")
+        actual = f"{source} and {target}"
+        raise ModuleError(f"step {step}: expected tensors of as many bytes to copy, found {actual}")

@@ -309,8 +309,8 @@ def targets(plan: Sequence[Step]) -> set[int]:
 
 
 def runs(plan: Sequence[Step]) -> list[int]:
-    """How often each step runs, as far as a plan says: what is in a loop whose number of turns is
-    known as often as that. All of ``undecided`` counts once."""
+    """The number of times that each step runs, as far as a plan says: the turns of the loops around
+    it, where their number is known. All of ``undecided`` counts once."""
     result = [1] * len(plan)
     for number, step in enumerate(plan):
         if isinstance(step, Next) and not step.strict:
