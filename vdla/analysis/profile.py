@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.targets.processor.peak import peak
@@ -19,6 +17,7 @@ from vdla.runtime.plan import runs as runs_of
 from vdla.runtime.results import RunResult, StepResult
 from vdla.support.files import write_bytes
 
+Progress = Callable[[str, int, int], None]
 RUNS = 20
 PROCESSOR_STEPS = (Host.KIND, Onnx.KIND, Open.KIND)  # those that the processor's peak bounds
 SIMULATED = ("sim", "rtl")  # devices whose seconds are the simulation's own
@@ -67,10 +66,18 @@ class Profile:
     peaks: dict[str, float]
 
 
-def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUNS) -> Profile:
+def profile(
+    ready: Executor,
+    inputs: Mapping[str, Any],
+    runs: int = RUNS,
+    progress: Progress = lambda what, done, total: None,
+) -> Profile:
     """Runs a module some times; each step counts with its shortest run."""
     peaks = {dtype: ready.threads * peak(dtype) for dtype in ("float32", "int8")}
-    results = [_together(ready.run(inputs).steps) for _ in range(runs)]
+    results = []
+    for done in range(runs):
+        progress("run", done, runs)
+        results.append(_together(ready.run(inputs).steps))
     work = _operations(ready.module)
     ops = {row["name"]: row["op"] for row in ready.module.metadata.get("placement", [])}
     best = [min(each.seconds for each in steps) for steps in zip(*results, strict=True)]

@@ -90,4 +90,4 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
     require(options, profile=True)
     ready, _ = prepare(model, options)
     given = random_inputs(ready.module) if options.inputs is None else options.inputs
-    return profiled(ready, given)
+    return profiled(ready, given, progress=options.progress)

@@ -295,12 +295,16 @@ def _whole(
     runs: Sequence[machine.Run],
 ) -> tuple[int, dict[str, dict[str, int]], dict[str, hiding.Work]]:
     """Cycles of all runs of a program, those of each engine by their causes, and its work."""
-    works = [hiding.work(run) for run in runs]
+    distinct = {id(run): run for run in runs}  # turns of a loop share what the simulator counted
+    works = {number: hiding.work(run) for number, run in distinct.items()}
     causes = {
         engine: {cause: sum(run.causes[engine][cause] for run in runs) for cause in own}
         for engine, own in runs[0].causes.items()
     }
-    work = {engine: hiding.total(each[engine] for each in works) for engine in works[0]}
+    work = {
+        engine: hiding.total(works[id(run)][engine] for run in runs)
+        for engine in works[id(runs[0])]
+    }
     return sum(run.cycles for run in runs), causes, work
 
 
