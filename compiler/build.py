@@ -241,18 +241,6 @@ def rewritten_graph(
     return compilation.graph, compilation.placements
 
 
-def rewritten_graphs(
-    graph: Graph, config: Config, options: Options | None = None
-) -> list[tuple[Graph, Placements]]:
-    """An imported graph with its regions and functions, as ``rewritten_graph`` gives each."""
-    options, result = options or Options(), list[tuple[Graph, Placements]]()
-    waiting = [graph, *graph.functions.values()]
-    for each in waiting:  # which grows
-        result.append(rewritten_graph(each, config, options))
-        waiting += [r for node in result[-1][0].of(ops.Control) for r in node.regions]
-    return result
-
-
 def placed_graph(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[Graph, Placements]:
@@ -262,8 +250,7 @@ def placed_graph(
 
 
 class PlacedGraph(NamedTuple):
-    """A graph, a region or a function that is laid out, and how often it runs: a region of a loop
-    with a known number of turns as often as that, any other once with what is around it."""
+    """A graph, a region or a function that is laid out, and its runs: the known turns around it."""
 
     graph: Graph
     placements: Placements
@@ -274,8 +261,8 @@ def placed_graphs(
     graph: Graph, config: Config, options: Options | None = None
 ) -> list[PlacedGraph]:
     """An imported graph with its regions and functions, as ``placed_graph`` gives each."""
-    parts = _placed(graph, config, options or Options())
-    return [one for part in parts.values() for one in part.placed()]
+    parts = _placed(graph, config, options or Options()).values()
+    return [one for part in parts for one in part.placed()]
 
 
 @dataclass
@@ -431,10 +418,8 @@ class Placed:
 def accelerator_layers(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[list[Operator], Placements]:
-    """The accelerator operators of an imported graph, and where everything was placed; those of
-    its regions and functions, too."""
-    options = options or Options()
-    placed = placed_graphs(graph, config, options)
+    """The accelerator operators of an imported graph and its regions, and where all was placed."""
+    placed = placed_graphs(graph, config, options := options or Options())
     placements = {name: where for each in placed for name, where in each.placements.items()}
     return list(_operators(placed, config, options).values()), placements
 

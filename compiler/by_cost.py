@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from vdla.compiler.build import Options, accelerator_layers, rewritten_graphs
+from vdla.compiler.build import Options, accelerator_layers, rewritten_graph
 from vdla.compiler.cut import least_cut
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
@@ -59,7 +59,7 @@ def choices(graph: Graph, config: Config, options: Options, machine: Machine) ->
         options: with an accelerator; nodes that the user places stay where they are.
         machine: the host, for whose processor ``options`` compiles.
     """
-    graphs = rewritten_graphs(graph, config, options)
+    graphs = _rewritten_graphs(graph, config, options)
     placements = {name: where for _, placed in graphs for name, where in placed.items()}
     nodes = [node for each, _ in graphs for node in each.nodes]
     device = _accelerator_seconds(graph, config, options)
@@ -74,6 +74,17 @@ def choices(graph: Graph, config: Config, options: Options, machine: Machine) ->
         and name not in chosen
         and name not in options.places
     }
+
+
+def _rewritten_graphs(
+    graph: Graph, config: Config, options: Options
+) -> list[tuple[Graph, Placements]]:
+    """An imported graph with its regions and functions, as ``rewritten_graph`` gives each."""
+    result, waiting = list[tuple[Graph, Placements]](), [graph, *graph.functions.values()]
+    for each in waiting:  # which grows
+        result.append(rewritten_graph(each, config, options))
+        waiting += [r for node in result[-1][0].of(ops.Control) for r in node.regions]
+    return result
 
 
 def _costs(

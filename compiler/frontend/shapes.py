@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import onnx
@@ -101,7 +100,7 @@ def _with_noted(shape: Open, noted: object) -> Open:
     )
 
 
-def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Any]) -> Shapes:
+def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, object]) -> Shapes:
     """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes; for
     sequences and optional values from lists of arrays, and from None."""
     result: dict[str, tuple[int, ...] | list[tuple[int, ...]] | None] = {}
@@ -114,16 +113,16 @@ def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Any]) -> Shapes:
             continue
         shape, array = open_shape(value), arrays.get(value.name)
         is_open = not all(isinstance(size, int) for size in shape)
-        if is_open and array is not None and len(shape) == len(array.shape):
-            result[value.name] = tuple(array.shape)
+        if is_open and array is not None and len(shape) == np.ndim(np.asarray(array)):
+            result[value.name] = np.asarray(array).shape
     return result
 
 
-def _shape_of(value: Any) -> tuple[int, ...] | list[tuple[int, ...]] | None:
+def _shape_of(value: object) -> tuple[int, ...] | list[tuple[int, ...]] | None:
     """The shape of an array, those of a list's elements, or None."""
     if isinstance(value, list | tuple):
-        return [np.shape(each) for each in value]
-    return None if value is None else np.shape(value)
+        return [np.asarray(each).shape for each in value]
+    return None if value is None else np.asarray(value).shape
 
 
 def _sizes(name: str, given: object, where: str) -> tuple[int, ...]:
