@@ -7,11 +7,11 @@ ONNX → typed graph → fuse, fold → for each target: rewrite → place → f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -26,7 +26,7 @@ from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
 from vdla.compiler.network import Network
-from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
+from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements, report
 from vdla.compiler.targets.accelerator.loop_store import LoopStore
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
@@ -38,13 +38,14 @@ from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.search.function_records import FunctionRecords
-from vdla.compiler.targets.target import Code, Layout, Target, place, place_node
+from vdla.compiler.targets.target import Code, Layout, Target, check_places, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 from vdla.support.garbage import rare_collection
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
+MAIN = ""  # a graph beside its functions, which have names
 
 
 @dataclass(frozen=True)
@@ -169,20 +170,45 @@ def link_graph(graph: Graph, config: Config, options: Options | None = None) -> 
 
 def _whole_network(graph: Graph, config: Config, options: Options, dump: Dumper) -> Network:
     """A graph with its functions, and the code of each node."""
-    main = _laid_out(graph, config, options, dump)
-    functions = {
-        name: _laid_out(function, config, options, dump.within(name))
-        for name, function in graph.functions.items()
-    }
+    parts = _rewritten(graph, config, options, dump)
+    for each in parts.values():
+        each.make(options.progress)
+    return _network(parts, parts[MAIN].targets)
+
+
+def _network(parts: Mapping[str, _Compilation], targets: Sequence[Target]) -> Network:
+    """The network of a graph and its functions that are laid out, with the codes that some targets
+    make."""
     placements: Placements = {}
-    for each in (main, *functions.values()):
-        placements |= each.all_placements()
-    network = main.network(placements)
-    return replace(network, functions={n: f.network(placements) for n, f in functions.items()})
+    for each in parts.values():
+        for part in each.whole():
+            placements |= part.placements
+    networks = {name: each.network(placements, targets) for name, each in parts.items()}
+    main = networks.pop(MAIN)
+    return replace(main, functions=networks)
 
 
-def _laid_out(graph: Graph, config: Config, options: Options, dump: Dumper) -> _Compilation:
-    """A graph and its regions, laid out for their targets."""
+def _rewritten(
+    graph: Graph, config: Config, options: Options, dump: Dumper | None = None
+) -> dict[str, _Compilation]:
+    """A graph, by ``MAIN``, and its functions by their names; all nodes are placed, those of
+    regions, too.
+
+    Raises:
+        TargetError: a node that the user places is in none of them, or on no target.
+    """
+    dump = dump or Dumper(options.dump)
+    parts = {MAIN: _with_regions(graph, config, options, dump)}
+    for name, function in graph.functions.items():
+        parts[name] = _with_regions(function, config, options, dump.within(name))
+    whole = [part for each in parts.values() for part in each.whole()]
+    nodes = [name for part in whole for name in part.named]
+    check_places(nodes, options.places)
+    return parts
+
+
+def _with_regions(graph: Graph, config: Config, options: Options, dump: Dumper) -> _Compilation:
+    """A graph and its regions, whose nodes are placed."""
     for name, kind in graph.tensors.items():
         if kind.block:
             raise GraphError(
@@ -192,20 +218,18 @@ def _laid_out(graph: Graph, config: Config, options: Options, dump: Dumper) -> _
             )
     compilation = _compilation(graph, config, options, dump)
     compilation.rewrite()
-    compilation.check()
-    compilation.lower(options.progress)
-    compilation.lay_out()
     for node in compilation.graph.of(ops.Control):
         compilation.regions[node.name] = [
-            _laid_out(region, config, options, dump.within(region.name)) for region in node.regions
+            _with_regions(region, config, options, dump.within(region.name))
+            for region in node.regions
         ]
     return compilation
 
 
 def placed_network(graph: Graph, config: Config, options: Options | None = None) -> Network:
-    """An imported graph laid out for its targets, without any code."""
-    placed = _placed(graph, config, options or Options())
-    return Network(placed.graph, placed.placements, placed.targets, {})
+    """An imported graph laid out for its targets, with the code of what the last of them runs."""
+    parts = _placed(graph, config, options or Options())
+    return _network(parts, parts[MAIN].targets[-1:])
 
 
 def rewritten_graph(
@@ -221,8 +245,24 @@ def placed_graph(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[Graph, Placements]:
     """An imported graph as the compiler lays it out for its devices, before any schedule."""
-    placed = _placed(graph, config, options or Options())
+    placed = _placed(graph, config, options or Options())[MAIN]
     return placed.graph, placed.placements
+
+
+class PlacedGraph(NamedTuple):
+    """A graph, a region or a function that is laid out, and its runs: the known turns around it."""
+
+    graph: Graph
+    placements: Placements
+    runs: int = 1
+
+
+def placed_graphs(
+    graph: Graph, config: Config, options: Options | None = None
+) -> list[PlacedGraph]:
+    """An imported graph with its regions and functions, as ``placed_graph`` gives each."""
+    parts = _placed(graph, config, options or Options()).values()
+    return [one for part in parts for one in part.placed()]
 
 
 @dataclass
@@ -231,7 +271,8 @@ class _Compilation:
 
     ``places`` are nodes that aren't placed by what targets can, and ``reasons`` says why.
     ``lowered`` is the code of nodes that have it, and ``spec`` is what the graph may hold by now.
-    ``regions`` are those of its nodes, by their names.
+    ``regions`` are those of its nodes, by their names, and ``named`` are the nodes that a user may
+    place.
     """
 
     graph: Graph
@@ -243,6 +284,7 @@ class _Compilation:
     lowered: dict[str, Any] = field(default_factory=dict)
     spec: Spec = field(default_factory=Spec)
     regions: dict[str, list[_Compilation]] = field(default_factory=dict)
+    named: list[str] = field(default_factory=list)
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes; then each target
@@ -257,7 +299,16 @@ class _Compilation:
         pipeline = [*prepares, *PIPELINE, *rewrites]
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
+        self.named = [node.name for node in self.graph.nodes]
         self.placements = place(self.graph, self.targets, self.places, self.reasons)
+
+    def make(self, progress: Progress) -> None:
+        """Makes the codes of all nodes, those of regions, too, and lays all out."""
+        self.check()
+        self.lower(progress)
+        self.lay_out()
+        for region in self.inner():
+            region.make(progress)
 
     def check(self) -> None:
         """Raises TargetError where a target objects to the placed graph."""
@@ -300,32 +351,44 @@ class _Compilation:
         self.graph = verify(graph, self.spec, before=self.graph)
         self.dump.graph(done.name, graph)
 
-    def all_placements(self) -> Placements:
-        """The placements of its nodes and of those in its regions."""
-        result = dict(self.placements)
-        for region in (each for regions in self.regions.values() for each in regions):
-            result |= region.all_placements()
-        return result
+    def inner(self) -> Iterator[_Compilation]:
+        """The regions of its nodes."""
+        return (region for regions in self.regions.values() for region in regions)
 
-    def network(self, placements: Placements) -> Network:
-        """The laid-out graph and its regions, with the codes that the targets make of their nodes;
+    def whole(self) -> Iterator[_Compilation]:
+        """The graph itself, and all regions in it."""
+        yield self
+        for region in self.inner():
+            yield from region.whole()
+
+    def placed(self, runs: int = 1) -> Iterator[PlacedGraph]:
+        """The graph, which runs so often, and all regions in it."""
+        yield PlacedGraph(self.graph, self.placements, runs)
+        for node in self.graph.of(ops.Control):
+            turns = node.turns if isinstance(node, ops.Scan) else 1
+            for region in self.regions[node.name]:
+                yield from region.placed(runs * turns)
+
+    def network(self, placements: Placements, targets: Sequence[Target]) -> Network:
+        """The laid-out graph and its regions, with the codes that some targets make of their nodes;
         ``placements`` are those of the whole network, which decide what tensors share."""
         codes: dict[str, Code[object]] = {}
-        for target in self.targets:
+        for target in targets:
             codes |= target.finish(self.graph, placements, self.lowered)
         regions = {
-            name: [each.network(placements) for each in regions]
+            name: [each.network(placements, targets) for each in regions]
             for name, regions in self.regions.items()
         }
         return Network(self.graph, self.placements, self.targets, codes, regions)
 
 
-def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
-    """A graph that is laid out, without any code."""
-    compilation = _compilation(graph, config, options)
-    compilation.rewrite()
-    compilation.lay_out()
-    return compilation
+def _placed(graph: Graph, config: Config, options: Options) -> dict[str, _Compilation]:
+    """A graph by ``MAIN`` and its functions by their names, laid out without any code."""
+    parts = _rewritten(graph, config, options)
+    for part in parts.values():
+        for each in part.whole():
+            each.lay_out()
+    return parts
 
 
 def _compilation(
@@ -341,21 +404,24 @@ def _compilation(
 
 @dataclass(frozen=True)
 class Placed:
-    """A model as ``placed_graph`` gives it, and its accelerator operators by layer."""
+    """A model as ``placed_graphs`` gives it, and its accelerator operators by layer."""
 
-    graph: Graph
-    placements: Placements
+    graphs: list[PlacedGraph]
     layers: list[tuple[str, Operator]]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """Rows of the placement report."""
+        return [row for each in self.graphs for row in report(each.graph, each.placements)]
 
 
 def accelerator_layers(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[list[Operator], Placements]:
-    """The accelerator operators of an imported graph, and where everything was placed."""
-    options = options or Options()
-    placed = _placed(graph, config, options)
-    operators = options.accelerator(config).operators(placed.graph, placed.placements)
-    return list(operators.values()), placed.placements
+    """The accelerator operators of an imported graph and its regions, and where all was placed."""
+    placed = placed_graphs(graph, config, options := options or Options())
+    placements = {name: where for each in placed for name, where in each.placements.items()}
+    return list(_operators(placed, config, options).values()), placements
 
 
 def place_models(
@@ -367,8 +433,18 @@ def place_models(
     """
     models, options = {}, Options()
     for name, path in paths.items():
-        placed = _placed(import_onnx(path, shapes), config, options)
-        operators = options.accelerator(config).operators(placed.graph, placed.placements)
+        placed = placed_graphs(import_onnx(path, shapes), config, options)
+        operators = _operators(placed, config, options)
         layers = [(node if len(paths) == 1 else name, op) for node, op in operators.items()]
-        models[name] = Placed(placed.graph, placed.placements, layers)
+        models[name] = Placed(placed, layers)
     return models
+
+
+def _operators(
+    placed: Sequence[PlacedGraph], config: Config, options: Options
+) -> dict[str, Operator]:
+    """The accelerator operators of some graphs, by their nodes' names."""
+    accelerator, result = options.accelerator(config), dict[str, Operator]()
+    for graph, placements, _ in placed:
+        result |= accelerator.operators(graph, placements)
+    return result

@@ -4,12 +4,13 @@ What the accelerator can run costs its cycles there, by the model that chooses i
 the host the time of its function, by the model of the host's processor. A tensor that is made on
 one side and read on the other is laid out anew by the host, at so many cycles per byte, and costs
 the calls of another program and another row of functions. The placement is the best of all
-(``cut.py``).
+(``cut.py``). A region is placed by one of its runs, whatever their number: nothing that is on one
+side there is read on the other side of what is around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -58,14 +59,14 @@ def choices(graph: Graph, config: Config, options: Options, machine: Machine) ->
         options: with an accelerator; nodes that the user places stay where they are.
         machine: the host, for whose processor ``options`` compiles.
     """
-    rewritten, placements = rewritten_graph(graph, config, options)
+    graphs = _rewritten_graphs(graph, config, options)
+    placements = {name: where for _, placed in graphs for name, where in placed.items()}
+    nodes = [node for each, _ in graphs for node in each.nodes]
     device = _accelerator_seconds(graph, config, options)
-    host = _host_seconds(graph, rewritten, config, options, machine)
-    costs = {
-        node.name: _costs(node, placements, options.places, device, host)
-        for node in rewritten.nodes
-    }
-    chosen = least_cut(costs, _values(rewritten, config, options.processor, machine))
+    host = _host_seconds(graph, nodes, config, options, machine)
+    costs = {n.name: _costs(n, placements, options.places, device, host) for n in nodes}
+    prices = _layout_cycles(config, options.processor, machine)
+    chosen = least_cut(costs, [v for each, _ in graphs for v in _values(each, prices, machine)])
     return {
         name: Choice(device.get(name, 0.0), host.get(name, 0.0))
         for name in costs
@@ -73,6 +74,17 @@ def choices(graph: Graph, config: Config, options: Options, machine: Machine) ->
         and name not in chosen
         and name not in options.places
     }
+
+
+def _rewritten_graphs(
+    graph: Graph, config: Config, options: Options
+) -> list[tuple[Graph, Placements]]:
+    """An imported graph with its regions and functions, as ``rewritten_graph`` gives each."""
+    result, waiting = list[tuple[Graph, Placements]](), [graph, *graph.functions.values()]
+    for each in waiting:  # which grows
+        result.append(rewritten_graph(each, config, options))
+        waiting += [r for node in result[-1][0].of(ops.Control) for r in node.regions]
+    return result
 
 
 def _costs(
@@ -104,19 +116,20 @@ def _accelerator_seconds(graph: Graph, config: Config, options: Options) -> dict
 
 
 def _host_seconds(
-    graph: Graph, rewritten: Graph, config: Config, options: Options, machine: Machine
+    graph: Graph, nodes: Sequence[Node], config: Config, options: Options, machine: Machine
 ) -> dict[str, float]:
-    """Seconds of each node on the host, if it ran all of them as it would beside an accelerator."""
-    places = {node.name: PROCESSOR for node in rewritten.nodes}
+    """Seconds of each of some nodes on the host, if it ran them as it would beside an
+    accelerator."""
+    places = {node.name: PROCESSOR for node in nodes}
     alone = replace(options, places=places, dump=None)
     return {step.name: step.seconds for step in host_time(graph, config, alone, machine).steps}
 
 
 def _values(
-    graph: Graph, config: Config, processor: Processor, machine: Machine
+    graph: Graph, cycles: tuple[float, float], machine: Machine
 ) -> list[tuple[str | None, list[str], float, float]]:
-    """The tensors of a graph: who gives and reads them, and what they cost between the devices."""
-    cycles = _layout_cycles(config, processor, machine)
+    """The tensors of a graph: who gives and reads them, and what they cost between the devices,
+    where a byte takes so many ``cycles`` on its way there and back."""
     makers, uses = graph.producers(), graph.uses()
     result: list[tuple[str | None, list[str], float, float]] = []
     for name, kind in graph.tensors.items():

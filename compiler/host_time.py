@@ -14,6 +14,7 @@ from vdla.compiler.build import Options, placed_network
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import address_views, plan_memory
+from vdla.compiler.linear import linear
 from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 from vdla.compiler.targets.errors import TargetError
@@ -22,7 +23,7 @@ from vdla.compiler.targets.processor.part import HostPart
 from vdla.compiler.targets.processor.timing.machine import Machine, machine_for
 from vdla.compiler.targets.processor.timing.model import HostTime, modelled
 from vdla.isa.config import Config
-from vdla.runtime.plan import shared_tensors
+from vdla.runtime.plan import runs, shared_tensors
 
 
 def host_time(
@@ -59,18 +60,17 @@ def host_time(
         if network.placements[node.name].device == PROCESSOR
     }
     table = tensor_table(graph, memory, needs.constants)
-    shared_names = shared_tensors(steps, (*graph.inputs, *graph.outputs))
+    often = dict(zip(steps, runs(steps), strict=True))
+    shared = shared_tensors(steps, (*graph.inputs, *graph.outputs))
     result = modelled(text, steps, table, operators, machine)
-    return replace(result, shared_bytes=sum(table[name].nbytes for name in shared_names))
+    count = sum(often[step] * table[name].nbytes for step, name in shared)
+    return replace(result, shared_bytes=count)
 
 
 def processor_network(graph: Graph, config: Config, options: Options) -> Network:
     """An imported graph laid out for its devices, with the functions that the processor runs; the
     accelerator's instructions aren't made."""
-    network = placed_network(graph, config, options)
-    processor = network.targets[-1]
-    codes = processor.finish(network.graph, network.placements, {})
-    return replace(network, codes=codes)
+    return linear(placed_network(graph, config, options))
 
 
 def _operators(node: Node) -> tuple[str, ...]:

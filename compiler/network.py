@@ -9,11 +9,12 @@ from itertools import groupby
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops import flow
 from vdla.compiler.graph.ops.views import View
-from vdla.compiler.placement import Placements, report
+from vdla.compiler.placement import ACCELERATOR, Placements, layers_of, report
 from vdla.compiler.targets.target import Code, Part, Target
 from vdla.runtime.plan import Call, Clear, Copy, Jump, Next, Plan, Return, Step
 
 Parts = Mapping[str, Part]  # by their targets' devices
+DEVICES = {ACCELERATOR: "the accelerator", "gpu": "the GPU"}  # for people
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,19 @@ class Network:
         and those of its functions."""
         rows = []
         for node, row in zip(self.graph.nodes, report(self.graph, self.placements), strict=True):
-            rows.append(row)
-            for region in self.regions.get(node.name, ()):
-                rows += region.report()
+            inner = [each for region in self.regions.get(node.name, ()) for each in region.report()]
+            if node.regions:
+                row = {**row, "reason": f"steps of the run plan{self._shares(inner)}"}
+            rows += [row, *inner]
         return [*rows, *(row for each in self.functions.values() for row in each.report())]
+
+    def _shares(self, rows: Sequence[Mapping[str, str]]) -> str:
+        """The part of a region's layers that runs on the first of several devices, for people."""
+        first, layers = self.targets[0].DEVICE, layers_of(rows)
+        if len(self.targets) < 2 or not layers:
+            return ""
+        count = sum(row["device"] == first for row in layers)
+        return f"; {count} of {len(layers)} layers in it on {DEVICES.get(first, first)}"
 
     def parts(self) -> Parts:
         """Parts of the network's module, none of which knows of the others."""

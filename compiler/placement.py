@@ -17,6 +17,8 @@ ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 # need no compiler.
 CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
 
+CONTROL = ("Call", "If", "Scan", "While")  # operators that hold others, which are layers themselves
+
 
 def device_of(device: str) -> str:
     """Device on which a module for some device runs the operators that can be accelerated: all
@@ -35,12 +37,15 @@ class Placement:
 Placements = dict[str, Placement]
 
 
-def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
-    """Layers of a report's rows that run on the processor, and the number of all layers.
+def layers_of(rows: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Rows of a report that are layers: not what only converts numbers or their layout on the way
+    to the accelerator, nor what decides which others run."""
+    return [row for row in rows if row["op"] not in (*CONVERSIONS, *CONTROL)]
 
-    What only converts numbers or their layout on the way to the accelerator is no layer.
-    """
-    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+
+def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
+    """Layers of a report's rows that run on the processor, and the number of all layers."""
+    layers = layers_of(rows)
     return [row["name"] for row in layers if row["device"] in (PROCESSOR, ONNXRUNTIME)], len(layers)
 
 

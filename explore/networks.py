@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdla.compiler.assemble import LinkedNetwork
-from vdla.compiler.build import Options, import_graph, link_graph, placed_graph
+from vdla.compiler.build import Options, import_graph, link_graph, placed_graphs
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.ir import BY_OP
 from vdla.compiler.placement import ACCELERATOR, report
@@ -28,6 +28,8 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
 from vdla.compiler.targets.accelerator.search.workload import sources
 from vdla.compiler.targets.accelerator.target import NO_KERNEL
 from vdla.isa.config import Config, load_config
+from vdla.runtime.plan import Accelerate
+from vdla.runtime.plan import runs as runs_of
 from vdla.sim.counts import Counts, counts_of
 from vdla.sim.machine import Run, run_stream
 from vdla.sim.stream import Stream
@@ -110,25 +112,31 @@ class Networks:
         """By network, the layers that config ``paper`` runs on the accelerator."""
         paper, result = load_config(REFERENCE), {}
         for name, graph in self.graphs.items():
-            _, placements = placed_graph(graph, paper, self._options())
-            own = (node for node, where in placements.items() if where.device == ACCELERATOR)
-            result[name] = frozenset(own)
+            result[name] = frozenset(
+                node
+                for each in placed_graphs(graph, paper, self._options())
+                for node, where in each.placements.items()
+                if where.device == ACCELERATOR
+            )
         return result
 
     def _options(self, records: TileRecords | None = None) -> Options:
         loops = user_store(sources()) if self.kept else None
         return Options(vthreads=self.vthreads, records=records, timing=True, loops=loops)
 
-    def layers(self, name: str, config: Config) -> tuple[list[Operator], str]:
-        """A network's accelerated layers on a design, before any schedule, and why the design can't
-        run it; "" where nothing speaks against it yet."""
-        options = self._options()
+    def layers(self, name: str, config: Config) -> tuple[list[tuple[Operator, int]], str]:
+        """A network's accelerated layers on a design, before any schedule, each with how often it
+        runs as far as is known; and why the design can't run it, "" where nothing speaks against
+        it yet."""
+        options, operators, rows = self._options(), list[tuple[Operator, int]](), []
         try:
-            placed, placements = placed_graph(self.graphs[name], config, options)
-            operators = options.accelerator(config).operators(placed, placements)
+            for graph, placements, runs in placed_graphs(self.graphs[name], config, options):
+                own = options.accelerator(config).operators(graph, placements)
+                operators += [(operator, runs) for operator in own.values()]
+                rows += report(graph, placements)
         except (*NO_KERNEL, UserError) as error:
             return [], _line(error)
-        return list(operators.values()), self._refusal(name, report(placed, placements))
+        return operators, self._refusal(name, rows)
 
     def work(self, config: Config) -> dict[str, Work]:
         """Work that each network asks of a design, by name; nothing is compiled."""
@@ -136,7 +144,8 @@ class Networks:
 
     def _work(self, name: str, config: Config) -> Work:
         operators, refusal = self.layers(name, config)
-        macs, moved = sum(op.macs for op in operators), sum(op.dram_bytes for op in operators)
+        macs = sum(runs * op.macs for op, runs in operators)
+        moved = sum(runs * op.dram_bytes for op, runs in operators)
         return Work(macs, moved, refusal)
 
     def estimate(self, config: Config) -> dict[str, Estimate]:
@@ -150,7 +159,8 @@ class Networks:
         if refusal:
             return Estimate(float("inf"), refusal)
         try:
-            return Estimate(sum(layer_cycles(op, config, self.vthreads) for op in operators))
+            each = (runs * layer_cycles(op, config, self.vthreads) for op, runs in operators)
+            return Estimate(sum(each))
         except NO_KERNEL as error:
             return Estimate(float("inf"), _line(error))
 
@@ -176,7 +186,8 @@ class Networks:
     ) -> dict[str, NetworkRun]:
         """Each network compiled and its streams simulated, by name.
 
-        The cycles are those that ``vdla run --device sim`` counts.
+        The cycles are those that ``vdla run --device sim`` counts; where only a run knows how often
+        steps run, each of them counts once.
 
         Args:
             config: the design.
@@ -215,13 +226,18 @@ def _simulated(linked: LinkedNetwork, config: Config, counted: bool) -> NetworkR
     dram = np.zeros(linked.dram_bytes, np.uint8)
     for address, uops in streams.uops.items():
         dram[address : address + uops.size] = uops
+    each = zip(linked.steps, runs_of(linked.steps), strict=True)
+    often = {step.program: count for step, count in each if isinstance(step, Accelerate)}
     runs, layers, counts = [], dict[str, int](), Counts()
     for name, program in streams.programs.items():
         stream = Stream.of(config, program.instructions, program.base)
         run = run_stream(stream, dram, numerics=False)
-        runs.append(run)
-        _share(run, streams.linked[name].layers, layers)
-        counts += counts_of(stream, dram) if counted else Counts()
+        runs += [run] * often[name]
+        own = dict[str, int]()
+        _share(run, streams.linked[name].layers, own)
+        for layer, cycles in own.items():
+            layers[layer] = layers.get(layer, 0) + often[name] * cycles
+        counts = sum([counts_of(stream, dram)] * often[name] if counted else [], counts)
     cycles = sum(run.cycles for run in runs)
     return NetworkRun(cycles, layers, runs=tuple(runs), counts=counts if counted else None)
 

@@ -39,7 +39,7 @@ class Tuner:
         layers = [
             (f"{name}.{op.node.name}", op)
             for name in self.networks.names
-            for op in self.networks.layers(name, config)[0]
+            for op, _ in self.networks.layers(name, config)[0]
         ]
         tasks = tile_tasks(layers, config, (self.networks.vthreads,))
         searcher = LEARNED if find_spec("xgboost") else "genetic"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -20,20 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.identity import other_isa
 from vdla.runtime import plan
 from vdla.runtime.calls import Calls, Control
+from vdla.runtime.checks import check_device, check_inputs, check_layout
 from vdla.runtime.copies import NOTHING, Copies, plan_copies
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
 from vdla.runtime.dtypes import dtype_of, read_as
-from vdla.runtime.errors import DeviceError, InputError, ModuleError
+from vdla.runtime.errors import InputError
 from vdla.runtime.external import Session
 from vdla.runtime.gpu.base import Gpu
 from vdla.runtime.gpu.launches import Launches
-from vdla.runtime.kernels import check_launches
-from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.module import Module
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
 from vdla.runtime.plan import (
@@ -55,8 +53,7 @@ from vdla.runtime.results import Report, RunResult, StepResult
 from vdla.runtime.rows import Exits, Place, control_of, split
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
-from vdla.runtime.values import assembled, taken_apart, tensors_of
-from vdla.support.machine import memory_bytes
+from vdla.runtime.values import assembled, taken_apart
 
 Array = NDArray[Any]
 Action = Callable[[], Report]  # does its part of a run; the report says afterwards how it went
@@ -87,8 +84,8 @@ class Executor:
     ) -> None:
         self.module, self._turns = module, Turns()
         self.device: Device = device or CpuDevice()
-        _check_device(module, self.device)
-        _check_layout(module)
+        check_device(module, self.device)
+        check_layout(module)
         self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
         self.threads, self.repeats = threads or available(), Repeats()
@@ -104,7 +101,7 @@ class Executor:
         self._actions: list[Action] = []
         self._make_actions()
 
-    def run(self, inputs: Mapping[str, Array]) -> RunResult:
+    def run(self, inputs: Mapping[str, Any]) -> RunResult:
         """One inference.
 
         Raises:
@@ -133,7 +130,7 @@ class Executor:
             self._at += 1
             yield action()
 
-    def _outputs(self) -> dict[str, Array]:
+    def _outputs(self) -> dict[str, Any]:
         """The module's outputs after a run."""
         if self.module.values:
             return {n: assembled(v, self.tensor) for n, v in self.module.values.items()}
@@ -330,123 +327,3 @@ def _constants(module: Module) -> set[str]:
     written = {name for step in module.steps for name in plan.writes(step)}
     result = {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
     return result - written - set(module.inputs)
-
-
-def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
-    """Raises InputError unless ``inputs`` are exactly the module's."""
-    for name in inputs:
-        if name not in module.inputs:
-            known = ", ".join(module.inputs)
-            raise InputError(f"inputs: expected {known}, found {name}")
-    for name in module.inputs:
-        info = module.tensors[name]
-        if name not in inputs:
-            raise InputError(f"input {name}: expected {info}, found nothing")
-        array = read_as(np.asarray(inputs[name]), info.dtype)
-        if array.shape != info.shape or array.dtype != dtype_of(info.dtype):
-            result = replace(info, shape=array.shape, dtype=str(array.dtype))
-            raise InputError(f"input {name}: expected {info}, found {result}")
-        _check_indices(name, array, module.metadata.get("indices", {}).get(name))
-
-
-def _check_indices(name: str, array: Array, size: int | None) -> None:
-    """Raises InputError where an input that is indices leads beyond the axis of ``size``."""
-    if size is None or not array.size:
-        return
-    least, most = int(array.min()), int(array.max())
-    if least < -size or most >= size:
-        raise InputError(
-            f"input {name}: expected indices from {-size} to {size - 1}, found {least}..{most}"
-        )
-
-
-def _check_device(module: Module, device: Device) -> None:
-    if not module.accelerated:
-        return
-    if device.identity is None:
-        count = len(plan.accelerator_steps(module.steps))
-        raise DeviceError(
-            f"device {device.name}: expected a module with host steps only, "
-            f"found {count} for the accelerator"
-        )
-    wanted, result = device.identity, module.identity
-    if result.isa != wanted.isa:
-        raise DeviceError(f"device {device.name}: module {other_isa(wanted.isa, result.isa)}")
-    if result.config != wanted.config:
-        raise DeviceError(
-            f"device {device.name}: expected a module for config {wanted.config}, "
-            f"found one for {result.config}"
-        )
-
-
-def _check_layout(module: Module) -> None:
-    """Every tensor and step must refer to what is there."""
-    size = module.dram_bytes
-    if len(module.constants) > size:
-        raise ModuleError(
-            f"module: expected constants of at most {size} bytes, found {len(module.constants)}"
-        )
-    memory = memory_bytes()
-    if size > memory:
-        name = max(module.tensors, key=lambda name: module.tensors[name].nbytes)
-        raise ModuleError(
-            f"module: expected at most this machine's {memory:,} bytes of memory, found {size:,}; "
-            f"the largest tensor, {name}, has {module.tensors[name].nbytes:,}"
-        )
-    made = (*module.arguments.values(), *module.values.values())
-    for name in (*module.inputs, *module.outputs, *(n for v in made for n in tensors_of(v))):
-        if name not in module.tensors:
-            raise ModuleError(f"module: expected known inputs and outputs, found {name}")
-    for name, info in module.tensors.items():
-        if info.offset < 0 or info.offset + info.nbytes > size:
-            end = info.offset + info.nbytes
-            raise ModuleError(f"tensor {name}: expected to end by byte {size}, found {end}")
-    if module.kernels:
-        check_launches(module.kernels)
-    for step in module.steps:
-        _check_step(module, step)
-
-
-def _check_call(
-    functions: Mapping[str, tuple[int, ...]],
-    what: str,
-    step: Host | plan.Gpu,
-    tensors: Mapping[str, TensorInfo],
-) -> None:
-    """A function's parameters must have the bytes of the tensors that it is called with."""
-    if step.function not in functions:
-        raise ModuleError(f"step {step}: expected {what}, found {step.function}")
-    wanted = functions[step.function]
-    result = tuple(tensors[name].nbytes for name in step.args if name in tensors)
-    if len(result) == len(step.args) and result != wanted:
-        raise ModuleError(
-            f"step {step}: expected tensors of {', '.join(map(str, wanted))} bytes, "
-            f"found {', '.join(map(str, result))}"
-        )
-
-
-def _check_step(module: Module, step: Step) -> None:
-    if isinstance(step, Accelerate):
-        known = step.program in module.programs
-    elif isinstance(step, Onnx | Open):
-        known = step.model in module.external
-    elif isinstance(step, Outside):
-        known = step.code in module.outside
-    elif isinstance(step, plan.Gpu):
-        known = module.kernels is not None
-    else:
-        known = module.host is not None
-    if not known:
-        raise ModuleError(
-            "steps: expected a program, host code, kernels, ONNX model or code of the module, "
-            f"found {step!r}"
-        )
-    if isinstance(step, Host) and module.host is not None:
-        _check_call(module.host.functions, "a host function", step, module.tensors)
-    if isinstance(step, plan.Gpu) and module.kernels is not None:
-        sizes = {name: f.params for name, f in module.kernels.functions.items()}
-        _check_call(sizes, "a function of kernels", step, module.tensors)
-    named = (*plan.reads(step), *plan.writes(step))
-    unknown = [name for name in named if name not in module.tensors]
-    if unknown:
-        raise ModuleError(f"step {step}: expected known tensors, found {unknown[0]}")

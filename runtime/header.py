@@ -61,11 +61,11 @@ RUN = {"type": "array", "items": [TEXT, SIZE], "minItems": 2, "maxItems": 2}
 SECONDS = {"type": "number", "minimum": 0}
 STEP_TIME = _object({
     "name": TEXT, "operators": _list(TEXT),
-    **dict.fromkeys(("cycles", "memory_seconds", "seconds"), SECONDS),
+    **dict.fromkeys(("cycles", "memory_seconds", "seconds"), SECONDS), "runs": SIZE,
 })  # fmt: skip
 HOST_TIME = _object({
     "processor": TEXT, "clock_mhz": SECONDS, "steps": _list(STEP_TIME), "call_seconds": SECONDS,
-    "shared_bytes": SIZE, "unknown": _list(TEXT),
+    "shared_bytes": SIZE, "unknown": _list(TEXT), "undecided": _list(TEXT),
 })  # fmt: skip
 METADATA = _object({
     "model": TEXT,

@@ -273,12 +273,12 @@ def host_tensors(plan: Sequence[Step]) -> list[str]:
     return list(dict.fromkeys(name for step in hosts for name in (*reads(step), *writes(step))))
 
 
-def shared_tensors(plan: Sequence[Step], ends: Sequence[str]) -> list[str]:
-    """The tensors that accelerator steps read of others' or write for them, each as often as it is
-    moved in a run; ``ends`` are the module's inputs and outputs."""
+def shared_tensors(plan: Sequence[Step], ends: Sequence[str]) -> list[tuple[Accelerate, str]]:
+    """The tensors that accelerator steps read of others' or write for them, beside the steps that
+    do; ``ends`` are the module's inputs and outputs."""
     others = {*host_tensors(plan), *ends}
-    moved = (n for step in accelerator_steps(plan) for n in (*step.reads, *step.writes))
-    return [name for name in moved if name in others]
+    moved = ((step, n) for step in accelerator_steps(plan) for n in (*step.reads, *step.writes))
+    return [(step, name) for step, name in moved if name in others]
 
 
 def reads(step: Step) -> tuple[str, ...]:
@@ -306,6 +306,31 @@ def writes(step: Step) -> tuple[str, ...]:
 def targets(plan: Sequence[Step]) -> set[int]:
     """The numbers of the steps that others jump to or call."""
     return {step.to for step in plan if isinstance(step, Jump | Next | Call)}
+
+
+def runs(plan: Sequence[Step]) -> list[int]:
+    """The number of times that each step runs, as far as a plan says: the turns of the loops around
+    it, where their number is known. All of ``undecided`` counts once."""
+    result = [1] * len(plan)
+    for number, step in enumerate(plan):
+        if isinstance(step, Next) and not step.strict:
+            for each in range(step.to, number + 1):
+                result[each] *= step.turns
+    return result
+
+
+def decided(plan: Sequence[Step]) -> list[bool]:
+    """Whether each step runs as often as ``runs`` says: no jump leads over it, no call to it."""
+    first = min((step.to for step in plan if isinstance(step, Call)), default=len(plan))
+    over = {n for at, s in enumerate(plan) if isinstance(s, Jump) for n in range(at + 1, s.to)}
+    return [number < first and number not in over for number in range(len(plan))]
+
+
+def undecided(plan: Sequence[Step]) -> list[str]:
+    """The choices, loops and calls of which only a run knows how often they lead where."""
+    jumps = (step for step in plan if isinstance(step, Jump) and step.condition)
+    names = [step.name.rpartition(".")[0] for step in jumps]
+    return list(dict.fromkeys([*names, *(step.name for step in plan if isinstance(step, Call))]))
 
 
 def is_apart(step: Step) -> bool:

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.values import described
 from vdla.support.tables import html_table
-
-Array = NDArray[Any]
 
 
 class StepResult(NamedTuple):
@@ -31,13 +28,14 @@ class StepResult(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class RunResult:
-    """Result of one run.
+    """Result of one run; an output is an array, or a list of such or None where the model has a
+    sequence or an optional value.
 
     A network may have thousands of steps of a microsecond each, so how each of them went is put
     together when it is asked for.
     """
 
-    outputs: dict[str, Array]
+    outputs: dict[str, Any]
     seconds: float
     reports: Sequence[Report] = field(default=(), repr=False)
 
@@ -53,9 +51,7 @@ class RunResult:
         return sum(cycles) if cycles else None
 
     def __repr__(self) -> str:
-        outputs = ", ".join(
-            f"{name}: {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()
-        )
+        outputs = ", ".join(f"{name}: {described(each)}" for name, each in self.outputs.items())
         cycles = "" if self.cycles is None else f"{self.cycles:,} cycles, "
         return f"RunResult({cycles}{self.seconds:.3f} s; {outputs})"
 

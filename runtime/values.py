@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vdla.runtime.errors import InputError, ModuleError
@@ -100,15 +101,48 @@ def assembled(value: Value, tensor: Callable[[str], Array]) -> Any:
     return [row[tuple(map(slice, size))].copy() for row, size in zip(rows, sizes, strict=False)]
 
 
+def flat(name: str, value: Any) -> dict[str, Array]:
+    """The arrays of an argument or a result: by its name, or ``name[0]``, ``name[1]`` … of a list;
+    none where it is None."""
+    if value is None:
+        return {}
+    if not isinstance(value, list | tuple):
+        return {name: np.asarray(value)}
+    parts = (flat(f"{name}[{n}]", each) for n, each in enumerate(value))
+    return {key: array for part in parts for key, array in part.items()}
+
+
+def collected(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Values of the arrays that :func:`flat` makes of them."""
+    result: dict[str, Any] = {}
+    for name, array in arrays.items():
+        whole, bracket, number = name.removesuffix("]").rpartition("[")
+        parts = result.setdefault(whole, []) if bracket and name.endswith("]") else None
+        if isinstance(parts, list) and number == str(len(parts)):
+            parts.append(array)
+        else:
+            result[name] = array
+    return {name: value for name, value in result.items() if not isinstance(value, list) or value}
+
+
+def described(value: Any) -> str:
+    """A result for people: ``float32[3]``, ``[float32[3], float32[2]]``, ``None``."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(described, value))}]"
+    return "None" if value is None else f"{value.dtype}{list(value.shape)}"
+
+
 def taken_apart(arguments: Values, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs by the names of the tensors that they become.
+    """Inputs by the names of the tensors that they become; a list that no argument is becomes
+    tensors as :func:`flat` names them.
 
     Raises:
         InputError: one is no list where one is expected, or of another length.
     """
     result: dict[str, Any] = {}
     for name, given in inputs.items():
-        result |= _apart(name, arguments.get(name, name), given)
+        own = name in arguments or not isinstance(given, list)
+        result |= _apart(name, arguments.get(name, name), given) if own else flat(name, given)
     return result
 
 

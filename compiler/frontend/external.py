@@ -190,7 +190,7 @@ def _model(
     draft: Draft, island: Island, outputs: Sequence[str]
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """An island as a model; what is known now is part of it, the rest its inputs."""
-    nodes = list(island.nodes.values())
+    nodes = [_unnamed(node) for node in island.nodes.values()]
     made = {name for node in nodes for name in node.output}
     names = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in made)
     known = {name: draft.known(name) for name in names}
@@ -212,6 +212,14 @@ def _model(
         functions=proto.functions,
     )
     return model, operands
+
+
+def _unnamed(node: onnx.NodeProto) -> onnx.NodeProto:
+    """A node without a name: nodes of a model that have one need names of their own."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.ClearField("name")
+    return copy
 
 
 def _typed(view: OnnxNode, model: onnx.ModelProto) -> tuple[tuple[int, ...] | None, str]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import onnx
 
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.graph.types import Array
 from vdla.support.json_text import read_json
 
 Shapes = Mapping[str, int | Sequence[int] | Sequence[Sequence[int]] | None]
@@ -100,15 +100,29 @@ def _with_noted(shape: Open, noted: object) -> Open:
     )
 
 
-def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
-    """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes."""
-    result = {}
+def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, object]) -> Shapes:
+    """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes; for
+    sequences and optional values from lists of arrays, and from None."""
+    result: dict[str, tuple[int, ...] | list[tuple[int, ...]] | None] = {}
     for value in input_values(graph):
+        if not value.type.HasField("tensor_type"):
+            given = arrays.get(value.name)
+            is_list = isinstance(given, list | tuple)
+            if value.name in arrays and is_list >= value.type.HasField("sequence_type"):
+                result[value.name] = _shape_of(given)
+            continue
         shape, array = open_shape(value), arrays.get(value.name)
         is_open = not all(isinstance(size, int) for size in shape)
-        if is_open and array is not None and len(shape) == len(array.shape):
-            result[value.name] = tuple(array.shape)
+        if is_open and array is not None and len(shape) == np.ndim(np.asarray(array)):
+            result[value.name] = np.asarray(array).shape
     return result
+
+
+def _shape_of(value: object) -> tuple[int, ...] | list[tuple[int, ...]] | None:
+    """The shape of an array, those of a list's elements, or None."""
+    if isinstance(value, list | tuple):
+        return [np.asarray(each).shape for each in value]
+    return None if value is None else np.asarray(value).shape
 
 
 def _sizes(name: str, given: object, where: str) -> tuple[int, ...]:

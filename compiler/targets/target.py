@@ -183,12 +183,12 @@ def place(
 ) -> Placements:
     """Node name to its placement: on the first target that doesn't refuse the node.
 
-    ``places`` are the devices of nodes that the user places, or that ``reasons`` has a reason for.
+    ``places`` are the devices of nodes that the user places, or that ``reasons`` has a reason for;
+    other graphs' nodes may be among them (:func:`check_places`).
 
     Raises:
-        TargetError: no node has such a name, no target is such a device, or it refuses the node.
+        TargetError: no target is such a device, or it refuses the node.
     """
-    _check_places(graph, targets, places)
     return {
         node.name: _placed_by_name(
             node, graph, targets, places[node.name], reasons.get(node.name, BY_USER)
@@ -199,9 +199,8 @@ def place(
     }
 
 
-def _check_places(graph: Graph, targets: Sequence[Target], places: Mapping[str, str]) -> None:
-    """Raises TargetError where a user's placement names no node or no device."""
-    names, devices = [node.name for node in graph.nodes], [target.DEVICE for target in targets]
+def check_places(names: Sequence[str], places: Mapping[str, str]) -> None:
+    """Raises TargetError where a user's placement is of none of the named nodes."""
     for name, device in places.items():
         if name not in names:
             close = get_close_matches(name, names, 3, 0.4) or names[:3]
@@ -209,17 +208,18 @@ def _check_places(graph: Graph, targets: Sequence[Target], places: Mapping[str, 
                 f"--place {name}={device}: expected a node's name, as {', '.join(close)}, "
                 f"found {name}"
             )
-        if device not in devices:
-            raise TargetError(
-                f"--place {name}={device}: expected one of {', '.join(devices)}, found {device}"
-            )
 
 
 def _placed_by_name(
     node: Node, graph: Graph, targets: Sequence[Target], device: str, why: str
 ) -> Placement:
     """The placement of a node on a device that is named."""
-    target = next(target for target in targets if device == target.DEVICE)
+    target = next((target for target in targets if device == target.DEVICE), None)
+    if target is None:
+        devices = ", ".join(target.DEVICE for target in targets)
+        raise TargetError(
+            f"--place {node.name}={device}: expected one of {devices}, found {device}"
+        )
     reason = target.refusal(node, graph)
     if reason is not None:
         raise TargetError(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place
-from vdla.sim.counts import counts_of
+from vdla.sim.counts import Counts, counts_of
 from vdla.sim.machine import Run, run_cycles, run_functional, warm_up
 from vdla.sim.stream import Stream
 
@@ -42,15 +42,16 @@ class _Loaded:
 
     def __init__(self, stream: Stream, dram: Dram, device: SimDevice) -> None:
         self.stream, self.dram, self.numerics = stream, dram, device.numerics
-        self.counted: tuple[bytes, Run] | None = None
+        self.counted: tuple[bytes, Run, Callable[[], Counts]] | None = None
 
     def run(self) -> DeviceResult:
         """Runs the program once."""
         micro_ops = self.stream.micro_ops(self.dram)
         if self.counted is None or self.counted[0] != micro_ops:
-            self.counted = micro_ops, run_cycles(self.stream, self.dram)
-        result = self.counted[1]
+            counted = run_cycles(self.stream, self.dram)
+            shared = cache(partial(counts_of, self.stream, self.dram, counted))
+            self.counted = micro_ops, counted, shared  # of which DRAM still has the micro-ops
+        _, result, counts = self.counted
         if self.numerics:
             run_functional(self.stream, result.finish, self.dram)
-        counts = partial(counts_of, self.stream, self.dram, result)  # DRAM still has the micro-ops
         return DeviceResult(result.cycles, result, counts=counts)

@@ -16,7 +16,7 @@ PAPER = load_config("paper")
 def test_layers_of_one_model_go_by_their_nodes_names():
     (digits,) = place_models(model_paths("digits"), PAPER).values()
     operators, placements = accelerator_layers(import_onnx(model_path("digits")), PAPER)
-    assert digits.placements == placements
+    assert digits.graphs[0].placements == placements
     assert [name for name, _ in digits.layers] == [op.node.name for op in operators]
     assert [op.template for _, op in digits.layers] == [op.template for op in operators]
 
@@ -29,7 +29,9 @@ def test_layers_of_several_models_go_by_their_models_names():
         "C8": ["C8"],
     }
     for model in placed.values():
-        assert {op.node.name for _, op in model.layers} <= {n.name for n in model.graph.nodes}
+        assert {op.node.name for _, op in model.layers} <= {
+            n.name for n in model.graphs[0].graph.nodes
+        }
 
 
 def test_what_is_no_model_is_refused(tmp_path):

@@ -179,7 +179,7 @@ def _network_fault(runs: Runs, kind: str, config: Config, device: Any) -> str:
         return "simulator and RTL differ"
     if _same(outputs, on_host(kind)):
         return ""
-    graph = place_models({kind: path}, config)[kind].graph
+    graph = place_models({kind: path}, config)[kind].graphs[0].graph
     return "" if _same(outputs, evaluate(graph, inputs)) else "other outputs than the host's"
 
 

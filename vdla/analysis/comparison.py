@@ -20,7 +20,7 @@ from vdla.analysis.published import Published
 from vdla.analysis.rows import Row, data_frame, rows_of
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.placement import ACCELERATOR, processor_layers, report
+from vdla.compiler.placement import ACCELERATOR, processor_layers
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
@@ -242,7 +242,7 @@ def find_workload(paths: dict[str, Path], config: Config, shapes: Shapes | None 
     result = Workload([], {}, [])
     for name, model in place_models(paths, config, shapes).items():
         layers = [(layer, op) for layer, op in model.layers if op.macs]
-        rows = report(model.graph, model.placements)
+        rows = model.rows
         reasons = {row["name"]: row["reason"] for row in rows if row["device"] != ACCELERATOR}
         result.operators.extend(layers)
         if len(paths) == 1:

@@ -12,6 +12,7 @@ hand. Transfers are what host and accelerator tell each other:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -37,7 +38,8 @@ class EndToEnd:
     ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
     ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
     how they get from one to the other. ``clock_mhz`` is the accelerator's. ``unknown`` are
-    operators that onnxruntime runs, whose time a model doesn't have.
+    operators that onnxruntime runs, whose time a model doesn't have; ``undecided`` are choices, of
+    which both ways count in a modelled time, and loops and calls that count once.
     """
 
     host: str
@@ -49,6 +51,7 @@ class EndToEnd:
     accelerator_ms: float
     clock_mhz: float
     unknown: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
     @property
     def total_ms(self) -> float:
@@ -61,6 +64,8 @@ class EndToEnd:
         how = f"{self.host}, {'modelled' if self.modelled else 'measured'}"
         count = len(self.unknown)
         without = f"; without {count} operators that onnxruntime runs" if count else ""
+        if self.undecided:
+            without += f"; choices in full, loops and calls once: {', '.join(self.undecided)}"
         return (
             f"end to end {self.total_ms:.2f} ms: host {self.host_ms:.2f} ms ({how}), transfers "
             f"{self.transfer_ms:.2f} ms ({self.transfer_bytes:,} bytes, {self.transport}), "
@@ -91,8 +96,9 @@ def end_to_end(
     ]
     host = _modelled_host(module)
     cycles = sum(result.cycles or 0 for result in results) / len(results)
-    names = shared_tensors(module.steps, (*module.inputs, *module.outputs))
-    count = sum(module.tensors[name].nbytes for name in names)
+    often = Counter(s.name for s in results[0].steps if s.kind == Accelerate.KIND)
+    shared = shared_tensors(module.steps, (*module.inputs, *module.outputs))
+    count = sum(often[str(step)] * module.tensors[name].nbytes for step, name in shared)
     return EndToEnd(
         host=host.processor if host else HERE,
         modelled=host is not None,
@@ -103,6 +109,7 @@ def end_to_end(
         accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
         clock_mhz=clock / 1e6,
         unknown=host.unknown if host else (),
+        undecided=host.undecided if host else (),
     )
 
 
@@ -127,6 +134,7 @@ def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToE
         accelerator_ms=cycles / config.clock_mhz / 1e3,
         clock_mhz=config.clock_mhz,
         unknown=host.unknown,
+        undecided=host.undecided,
     )
 
 

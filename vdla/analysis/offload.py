@@ -44,7 +44,8 @@ class OffloadResult:
 
     ``calls`` are what the processor takes beside its functions, alone and together; ``transfers``
     what tensors take on their way between the two. ``hiding`` compares the convolutions' schedules
-    with latency hiding and without.
+    with latency hiding and without. ``undecided`` are choices, of which both ways count, and loops
+    and calls that count once.
     """
 
     model: str
@@ -57,6 +58,7 @@ class OffloadResult:
     calls: tuple[float, float]
     transfers: float
     hiding: Comparison
+    undecided: Sequence[str] = ()
 
     @property
     def alone(self) -> float:
@@ -121,6 +123,7 @@ class OffloadResult:
             },
             "speedup": self.speedup,
             "convolutions": {"alone": alone, "together": together},
+            "undecided": list(self.undecided),
             "latency_hiding": self.hiding.to_json()["total"],
         }
 

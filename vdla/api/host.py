@@ -137,4 +137,5 @@ def times_of(
         call_seconds=sum(each.call_seconds for each in times),
         shared_bytes=sum(each.shared_bytes for each in times),
         unknown=tuple(name for each in times for name in each.unknown),
+        undecided=tuple(name for each in times for name in each.undecided),
     )

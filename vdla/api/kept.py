@@ -33,6 +33,7 @@ from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import Module
 from vdla.runtime.plan import HOSTS
 from vdla.runtime.threads import available
+from vdla.runtime.values import described
 from vdla.support.files import cache_folder, digest_of_file, is_sealed, seal, seal_of
 
 SOURCES = ("vdla", *(f"vdla.{room}" for room in ("boards", "compiler", "isa", "runtime", "sim")))
@@ -74,7 +75,7 @@ def _place(path: Path, config: Config, options: Run) -> Path | None:
     given = options.inputs or {}
     decided = {
         "options": {name: repr(value) for name, value in values.items()},
-        "inputs": {name: list(array.shape) for name, array in given.items()},
+        "inputs": {name: described(value) for name, value in given.items()},
         "config": config.to_dict(),
         "file": digest_of_file(path),
         "here": _here(),

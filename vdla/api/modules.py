@@ -17,6 +17,7 @@ from vdla.runtime.devices.named import module_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import KERNELS, Outside
+from vdla.runtime.values import assembled, tensors_of
 
 Array = NDArray[Any]
 UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sign
@@ -76,8 +77,9 @@ def refuse_native(module: Module, name: str) -> None:
         )
 
 
-def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
-    """Standard normal inputs of a module's shapes, the same for a seed on every machine.
+def random_inputs(module: Module, seed: int = 0) -> dict[str, Any]:
+    """Standard normal inputs of a module's shapes, the same for a seed on every machine; lists of
+    arrays where the model has sequences.
 
     Where the elements are wider integers, which count or point at something, none is negative;
     indices lie within their axis.
@@ -85,7 +87,10 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     result = {name: _random(module.tensors[name], rng) for name in module.inputs}
     sizes = module.metadata.get("indices", {})
-    return {name: x % sizes[name] if name in sizes else x for name, x in result.items()}
+    arrays = {name: x % sizes[name] if name in sizes else x for name, x in result.items()}
+    lists = {name: assembled(v, arrays.__getitem__) for name, v in module.arguments.items()}
+    parts = {tensor for value in module.arguments.values() for tensor in tensors_of(value)}
+    return {**{name: x for name, x in arrays.items() if name not in parts}, **lists}
 
 
 def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from vdla.analysis.end_to_end import transfer_seconds
@@ -19,6 +20,7 @@ from vdla.options import Compare, Offload
 from vdla.options.spelling import UsageError, takes
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
+from vdla.runtime.plan import Accelerate, accelerator_steps, runs
 
 
 @takes(Offload)
@@ -54,18 +56,23 @@ def offload(model: str | Path, options: Offload) -> OffloadResult:
         calls=(1e3 * alone.call_seconds, 1e3 * left.call_seconds),
         transfers=1e3 * transfer_seconds(left.shared_bytes, left.processor, board),
         hiding=compare(file, compared),
+        undecided=alone.undecided,
     )
 
 
 def _accelerated(file: Path, config: Config, options: Offload, board: Board) -> dict[str, float]:
-    """Milliseconds of the accelerator's layers, by name."""
+    """Milliseconds of the accelerator's layers, by name; each program runs, whatever way data would
+    lead, and counts as often as its plan says."""
     module = compile(file, config, records=options.records, shapes=options.shapes)
-    ready = Executor(module, SimDevice(config, numerics=False))
+    each = zip(module.steps, runs(module.steps), strict=True)
+    often = {step.program: count for step, count in each if isinstance(step, Accelerate)}
+    alone = replace(module, steps=tuple(accelerator_steps(module.steps)))
+    ready = Executor(alone, SimDevice(config, numerics=False))
     result = dict[str, float]()
     for step in ready.run(random_inputs(module)).steps:
-        if step.device is None or step.device.trace is None:
-            continue
+        assert step.device is not None
         layers = module.metadata["streams"][step.name]["layers"]
         for name, cycles in layer_cycles(step.device.trace, layers).items():
-            result[name] = result.get(name, 0.0) + 1e3 * cycles / board.clock_hz
+            seconds = often[step.name] * cycles / board.clock_hz
+            result[name] = result.get(name, 0.0) + 1e3 * seconds
     return result

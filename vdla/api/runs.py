@@ -18,10 +18,11 @@ from vdla.names.models import is_module, model_file
 from vdla.names.where import Where
 from vdla.options import Run
 from vdla.options.spelling import UsageError, require, takes
+from vdla.runtime.checks import check_inputs
 from vdla.runtime.dtypes import STORED
-from vdla.runtime.executor import check_inputs
 from vdla.runtime.module import Module
 from vdla.runtime.results import RunResult
+from vdla.runtime.values import taken_apart
 
 
 @takes(Run)
@@ -63,9 +64,9 @@ def check(model: Module | str | Path, options: Run) -> Check:
     path = model_file(model)
     shapes = given_shapes(path, options)
     if given := [*options.batches, *([options.inputs] if options.inputs is not None else [])]:
-        for each in given:
-            check_inputs(module, each)
         inputs = [dict(each) for each in given]
+        for each in inputs:
+            check_inputs(module, taken_apart(module.arguments, each))
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     where = Where.of(options)
@@ -89,4 +90,4 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
     require(options, profile=True)
     ready, _ = prepare(model, options)
     given = random_inputs(ready.module) if options.inputs is None else options.inputs
-    return profiled(ready, given)
+    return profiled(ready, given, progress=options.progress)

@@ -11,7 +11,7 @@ from typing import Any
 from vdla.boards import find_board
 from vdla.boards.meter import SECONDS as BOARD_SECONDS
 from vdla.boards.meter import BoardMeter, board_ports, check_boards, resource
-from vdla.compiler.build import Options, place_models, placed_graph
+from vdla.compiler.build import Options, place_models, placed_graphs
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.placement import PROCESSOR
@@ -34,6 +34,7 @@ from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.compiler.targets.processor.search import tasks as processor_tasks
 from vdla.compiler.targets.processor.search.function import functions_of as processor_functions
 from vdla.compiler.targets.search import function_task
+from vdla.compiler.targets.search.function import distinct
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
@@ -189,10 +190,11 @@ def functions_of(model: str | Path | Schedule | Tensor, options: Tune) -> Sequen
     graph = import_onnx(model_file(model), options.shapes, floats=True)
     if options.target in PROCESSORS:
         how = Options(device=PROCESSOR, processor=processor)
-        return processor_functions(*placed_graph(graph, resolve("paper"), how), processor)
+        placed = placed_graphs(graph, resolve("paper"), how)
+        return distinct(f for g, p, _ in placed for f in processor_functions(g, p, processor))
     gpu = Gpu.of(find_gpu())
-    placed = placed_graph(graph, resolve("paper"), Options(device=GPU, gpu=gpu))
-    return gpu_functions(*placed, gpu)
+    placed = placed_graphs(graph, resolve("paper"), Options(device=GPU, gpu=gpu))
+    return distinct(f for g, p, _ in placed for f in gpu_functions(g, p, gpu))
 
 
 def search(

@@ -14,6 +14,7 @@ from vdla.compiler import models
 from vdla.options import Run, RunFiles
 from vdla.options.spelling import UsageError
 from vdla.runtime.errors import InputError
+from vdla.runtime.values import collected
 
 Array = NDArray[Any]
 
@@ -55,15 +56,15 @@ def test_images(model: str, options: Run, files: RunFiles) -> TestImages | None:
     return TestImages(images[:count], labels[:count], len(images))
 
 
-def read_inputs(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz file.
+def read_inputs(path: Path) -> dict[str, Any]:
+    """The arrays of an .npz file; ``x[0]``, ``x[1]`` … are a list ``x``.
 
     Raises:
         InputError: it isn't one.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            return collected({name: file[name] for name in file.files})
     except OSError as error:
         result = error.strerror or "something else"
         raise InputError(f"{path}: expected a readable .npz file, found {result}") from None

@@ -65,5 +65,7 @@ def _print(result: OffloadResult) -> None:
             f"{milliseconds_text(together)}, {alone / together:.1f}×"
         )
     lines.append(f"speedup: {result.speedup:.1f}×")
+    if result.undecided:
+        lines.append(f"choices in full, loops and calls once: {', '.join(result.undecided)}")
     for line in lines:
         say(line)

@@ -36,8 +36,9 @@ from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Outside, program_titles
-from vdla.runtime.results import RunResult, StepResult
+from vdla.runtime.plan import Outside, accelerator_steps, program_titles
+from vdla.runtime.results import RunResult
+from vdla.runtime.values import flat
 from vdla.sim import machine
 from vdla.sim.counts import Counts
 from vdla.sim.energy import PJ_PER_UJ, Energy, EnergyTable, energy
@@ -115,9 +116,11 @@ def _joined(arrays: Sequence[Array]) -> Array:
 
 
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
-    """Writes an .npz file, whole or not at all."""
+    """Writes an .npz file, whole or not at all; of a list ``y`` its elements as ``y[0]``,
+    ``y[1]``."""
     with atomic_write(path) as beside, open(beside, "wb") as file:
-        written = {name: to_write(array) for name, array in outputs.items()}
+        arrays = (each for name, value in outputs.items() for each in flat(name, value).items())
+        written = {name: to_write(array) for name, array in arrays}
         np.savez(file, **dict[str, Any](written))
 
 
@@ -132,14 +135,7 @@ def _report(
     estimate, whole = figures.energy, figures.end_to_end
     module, device = ready.module, ready.device.name
     cycles = sum(r.cycles or 0 for r in results)
-    summary = {
-        name: {
-            "shape": list(array.shape),
-            "dtype": str(array.dtype),
-            "sha256": hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(),
-        }
-        for name, array in outputs.items()
-    }
+    summary = {name: _summary(value) for name, value in outputs.items()}
     placement = module.metadata.get("placement", [])
     if json:
         print_json(
@@ -153,13 +149,13 @@ def _report(
                 **({} if estimate is None else estimate.to_json()),
                 "outputs": summary,
                 "placement": placement,
-                "programs": [_program_json(step.name, run) for step, run in _traced(results[0])],
+                "programs": [_program_json(*each) for each in _traced(results[0]).items()],
             }
         )
         return
     print_placement(module)
     _print_causes(results[0], program_titles(module.steps))
-    rows = [(n, str(s["shape"]), s["dtype"], str(s["sha256"])[:16]) for n, s in summary.items()]
+    rows = [row for name, value in outputs.items() for row in _rows(name, value)]
     table("outputs", ("name", "shape", "dtype", "sha256"), rows)
     many = f"{len(results)} inputs, " if len(results) > 1 else ""
     time = f"{many}{sum(r.seconds for r in results):.3f} s on device {device}"
@@ -171,6 +167,28 @@ def _report(
         say(line)
     if not module.accelerated:
         say(time)
+
+
+def _summary(value: Any) -> Any:
+    """An output in ``vdla run --json``."""
+    if isinstance(value, list):
+        return [_summary(each) for each in value]
+    return value if value is None else {
+        "shape": list(value.shape),
+        "dtype": str(value.dtype),
+        "sha256": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(),
+    }  # fmt: skip
+
+
+def _rows(name: str, value: Any) -> list[tuple[str, str, str, str]]:
+    """Rows of the table of outputs: one for each array; for an empty list or None one that says
+    so."""
+    rows = [
+        (key, str(each["shape"]), each["dtype"], each["sha256"][:16])
+        for key, array in flat(name, value).items()
+        for each in (_summary(array),)
+    ]
+    return rows or [(name, "an empty list" if isinstance(value, list) else "none", "", "")]
 
 
 def _result_lines(
@@ -185,9 +203,9 @@ def _result_lines(
         )
         if remark := processor_remark(module.metadata.get("placement", [])):
             yield remark
-        macs = sum(layer["macs"] for layer in module.metadata.get("layers", []))
+        macs = sum(_multiply_adds(module, result) for result in results)
         if macs and cycles:
-            share = len(results) * macs / config.macs_per_cycle / cycles
+            share = macs / config.macs_per_cycle / cycles
             yield f"utilization {100 * share:.1f} % of the multipliers"
     elif results[0].cycles is not None:
         targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))
@@ -196,6 +214,14 @@ def _result_lines(
         yield f"{many}{figures.energy.energy.total_uj:,.1f} µJ: {figures.energy.text}"
     if module.accelerated or whole.modelled:
         yield whole.text
+
+
+def _multiply_adds(module: Module, result: RunResult) -> int:
+    """The multiply-adds of all that ran on the accelerator."""
+    macs = {layer["name"]: layer["macs"] for layer in module.metadata.get("layers", [])}
+    layers = {step.program: step.layers for step in accelerator_steps(module.steps)}
+    ran = (step.name for step in result.steps if step.name in layers)
+    return sum(macs.get(layer, 0) for name in ran for layer in layers[name])
 
 
 @dataclass(frozen=True)
@@ -241,29 +267,51 @@ def _estimate(
 
 
 def _print_causes(result: RunResult, titles: Mapping[str, str]) -> None:
-    for step, run in _traced(result):
-        work = hiding.work(run)
+    for name, runs in _traced(result).items():
+        cycles, causes, work = _whole(runs)
         rows = [
             (
                 engine,
-                *(f"{100 * n / run.cycles:.1f} %" for n in causes.values()),
+                *(f"{100 * n / cycles:.1f} %" for n in own.values()),
                 work[engine].text if engine in work else "",
             )
-            for engine, causes in run.causes.items()
+            for engine, own in causes.items()
         ]
-        columns = ("engine", *next(iter(run.causes.values())), "work beside GEMM")
-        title = titles.get(step.name, step.name)
+        columns = ("engine", *next(iter(causes.values())), "work beside GEMM")
+        title = titles.get(name, name) + (f", {len(runs):,} runs" if len(runs) > 1 else "")
         table(f"where each engine's cycles went: {title}", columns, rows)
 
 
-def _traced(result: RunResult) -> list[tuple[StepResult, machine.Run]]:
-    """The steps of which it is known when each instruction ran."""
-    return [(s, s.device.trace) for s in result.steps if s.device and s.device.trace]
+def _traced(result: RunResult) -> dict[str, list[machine.Run]]:
+    """The runs of each program of which it is known when each instruction ran."""
+    traced: dict[str, list[machine.Run]] = {}
+    for step in result.steps:
+        if step.device and step.device.trace:
+            traced.setdefault(step.name, []).append(step.device.trace)
+    return traced
 
 
-def _program_json(name: str, run: machine.Run) -> dict[str, object]:
-    work = {engine: asdict(each) for engine, each in hiding.work(run).items()}
-    return {"name": name, "cycles": run.cycles, "causes": run.causes, "work": work}
+def _whole(
+    runs: Sequence[machine.Run],
+) -> tuple[int, dict[str, dict[str, int]], dict[str, hiding.Work]]:
+    """Cycles of all runs of a program, those of each engine by their causes, and its work."""
+    distinct = {id(run): run for run in runs}  # turns of a loop share what the simulator counted
+    works = {number: hiding.work(run) for number, run in distinct.items()}
+    causes = {
+        engine: {cause: sum(run.causes[engine][cause] for run in runs) for cause in own}
+        for engine, own in runs[0].causes.items()
+    }
+    work = {
+        engine: hiding.total(works[id(run)][engine] for run in runs)
+        for engine in works[id(runs[0])]
+    }
+    return sum(run.cycles for run in runs), causes, work
+
+
+def _program_json(name: str, runs: Sequence[machine.Run]) -> dict[str, object]:
+    cycles, causes, whole = _whole(runs)
+    work = {engine: asdict(each) for engine, each in whole.items()}
+    return {"name": name, "runs": len(runs), "cycles": cycles, "causes": causes, "work": work}
 
 
 def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:

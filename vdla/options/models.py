@@ -16,15 +16,13 @@ from vdla.options.devices import Placed
 from vdla.options.spelling import Only, option, python_only
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from vdla.compiler.frontend.shapes import Shapes
     from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
     from vdla.compiler.targets.processor.description.processor import Processor
     from vdla.compiler.targets.search.function_records import FunctionRecords
     from vdla.isa.config import Config
 
-    Inputs = Mapping[str, NDArray[Any]]
+    Inputs = Mapping[str, Any]  # arrays; for sequences lists of such, None for what is absent
 
 # Where options count
 ON_BOARD = Only("device", "board")

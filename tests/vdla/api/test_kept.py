@@ -59,8 +59,7 @@ def test_every_option_that_compiles_decides():
     """An option that says how a model is compiled changes the place, or nothing is kept."""
     others = {
         "shapes": {"n": 2}, "records": "none", "target": "x86-64-v3", "places": {"a": "cpu"},
-        "host": "cortex-a9", "gpu": "sm_80", "strict": True, "placement": "cost",
-        "turns": 5,
+        "host": "cortex-a9", "gpu": "sm_80", "strict": True, "placement": "cost", "turns": 7,
     }  # fmt: skip
     named = {
         each.name for each in kept.fields(Run) if (how := kept.spelling(each)) and how.compiles

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import PROCESSOR, Placements
 from vdla.compiler.schedule import Schedule
@@ -67,7 +68,7 @@ def functions_of(
             (node.name,), s.built, expression.result, tuple(s.trace), expression.template, processor
         )
 
-    own = (
-        n for n in graph.nodes if placements[n.name].device == PROCESSOR and n.output not in seen
+    own = (node for node in graph.nodes if placements[node.name].device == PROCESSOR)
+    return distinct(
+        function(n) for n in own if n.output not in seen and not isinstance(n, ops.Control)
     )
-    return distinct(map(function, own))

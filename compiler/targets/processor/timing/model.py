@@ -11,7 +11,9 @@ from vdla.compiler.targets.processor.timing.instructions import functions_of
 from vdla.compiler.targets.processor.timing.machine import Machine
 from vdla.compiler.targets.processor.timing.traffic import memory_seconds, traffic
 from vdla.runtime.module import TensorInfo
-from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Plan
+from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Plan, undecided
+from vdla.runtime.plan import runs as runs_of
+from vdla.runtime.rows import Compiled
 
 
 class StepData(TypedDict):
@@ -22,6 +24,7 @@ class StepData(TypedDict):
     cycles: float
     memory_seconds: float
     seconds: float
+    runs: int
 
 
 class TimeData(TypedDict):
@@ -33,6 +36,7 @@ class TimeData(TypedDict):
     call_seconds: float
     shared_bytes: int
     unknown: list[str]
+    undecided: list[str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class FunctionTime:
     """The time of one step: a function of one operator, or of several that were fused.
 
     ``cycles`` are what it computes for, ``memory_seconds`` what its operands take to come from
-    caches and memory, and ``seconds`` the whole.
+    caches and memory, and ``seconds`` the whole of one of its ``runs``.
     """
 
     name: str
@@ -48,11 +52,12 @@ class FunctionTime:
     cycles: float
     memory_seconds: float
     seconds: float
+    runs: int = 1
 
     @property
     def milliseconds(self) -> float:
-        """The whole time in milliseconds."""
-        return 1e3 * self.seconds
+        """The time of all runs in milliseconds."""
+        return 1e3 * self.runs * self.seconds
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ class HostTime:
     """The time of all steps that the host runs, and of the calls that lead to them.
 
     ``shared_bytes`` are those of the tensors that it shares with an accelerator. ``unknown`` are
-    the steps of onnxruntime, whose time isn't known.
+    the steps of onnxruntime, whose time isn't known. ``undecided`` are choices, of which both ways
+    count, and loops and calls that count once, since only a run knows more.
     """
 
     processor: str
@@ -69,11 +75,12 @@ class HostTime:
     call_seconds: float
     shared_bytes: int = 0
     unknown: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
         """The whole time."""
-        return self.call_seconds + sum(step.seconds for step in self.steps)
+        return self.call_seconds + sum(step.runs * step.seconds for step in self.steps)
 
     @property
     def milliseconds(self) -> float:
@@ -89,6 +96,7 @@ class HostTime:
                 "cycles": step.cycles,
                 "memory_seconds": step.memory_seconds,
                 "seconds": step.seconds,
+                "runs": step.runs,
             }
             for step in self.steps
         ]
@@ -99,6 +107,7 @@ class HostTime:
             "call_seconds": self.call_seconds,
             "shared_bytes": self.shared_bytes,
             "unknown": list(self.unknown),
+            "undecided": list(self.undecided),
         }
 
     @staticmethod
@@ -111,6 +120,7 @@ class HostTime:
                 each["cycles"],
                 each["memory_seconds"],
                 each["seconds"],
+                each["runs"],
             )
             for each in data["steps"]
         )
@@ -121,6 +131,7 @@ class HostTime:
             data["call_seconds"],
             data["shared_bytes"],
             tuple(data["unknown"]),
+            tuple(data["undecided"]),
         )
 
 
@@ -144,9 +155,9 @@ def modelled(
     ranges = [_ranges(_touched(step), tensors) for step in plan]
     hertz = machine.clock_mhz * 1e6
     steps, rows, last = [], 0, False
-    for step, row in zip(plan, traffic(ranges, machine), strict=True):
-        own = isinstance(step, Host)
-        rows += own and not last
+    for step, row, runs in zip(plan, traffic(ranges, machine), runs_of(plan), strict=True):
+        own = isinstance(step, Compiled)
+        rows += runs * (own and not last)
         last = own
         if not isinstance(step, Host):
             continue
@@ -155,10 +166,12 @@ def modelled(
         waiting = memory_seconds(row, machine, work.bytes)
         seconds = max(computing, waiting) if machine.overlaps else computing + waiting
         names = tuple(operators.get(step.name, ()))
-        steps.append(FunctionTime(step.name, names, work.cycles, waiting, seconds))
+        steps.append(FunctionTime(step.name, names, work.cycles, waiting, seconds, runs))
     unknown = tuple(s.name for s in plan if isinstance(s, Onnx | Open))
     calls = rows * machine.row_seconds
-    return HostTime(machine.name, machine.clock_mhz, tuple(steps), calls, unknown=unknown)
+    return HostTime(
+        machine.name, machine.clock_mhz, tuple(steps), calls, 0, unknown, tuple(undecided(plan))
+    )
 
 
 def _touched(step: object) -> tuple[str, ...]:
