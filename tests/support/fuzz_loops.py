@@ -15,8 +15,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +50,8 @@ def differs(name: str, actual: object, wanted: object) -> str:
         parts = enumerate(zip(actual, wanted, strict=True))
         return next(filter(None, (differs(f"{name}[{n}]", *pair) for n, pair in parts)), "")
     a, b = np.asarray(actual), np.asarray(wanted)
+    if a.dtype == b.dtype and a.size == b.size == 0:  # onnxruntime forgets the shape of no rows
+        return ""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return f"{name}: expected {_text(b)}, found {_text(a)}"
     if a.dtype.kind == "f":
@@ -193,8 +195,8 @@ def main() -> None:
     options = parser.parse_args()
     began, report = time.monotonic(), Report()
     seeds = range(options.seed, options.seed + options.files)
-    with get_context("spawn").Pool(options.workers) as pool:
-        for seed, (kind, text) in pool.imap(outcome_of, seeds):
+    with ProcessPoolExecutor(options.workers) as pool:  # which tells where onnxruntime ends it
+        for seed, (kind, text) in pool.map(outcome_of, seeds):
             report.add(seed, kind, text)
             if kind == "wrong":
                 print(f"seed {seed}: {text}", flush=True)

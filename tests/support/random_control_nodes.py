@@ -314,6 +314,7 @@ def split(scope: Scope) -> None:
     if scope.program.chance(0.4):
         each = scope.program.count(1, 2)
         inputs.append(scope.numbers(each))
+        keeps = 1  # onnxruntime heeds it for some parts beside sizes, and ONNX for none
         shapes = [(min(each, size - n), *rest) for n in range(0, size, each)]
     kinds = tuple(Kind(dtype, shape) for shape in shapes)
     scope.add("SplitToSequence", inputs, Items(kinds, kinds[0]), axis=0, keepdims=keeps)
