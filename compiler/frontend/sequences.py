@@ -236,11 +236,10 @@ def _sequence_at(view: OnnxNode) -> None:
         element = elements[place]
         _kept(view, element) if isinstance(element, str) else _result(view, element)
         return
-    names = [name for each in elements for name in leaves(each)]
-    kinds = {view.draft.tensors[name] for name in names}
+    make, names = Maker(view), [name for each in elements for name in leaves(each)]
+    kinds = {make.kind(name) for name in names}
     if len(kinds) != 1 or len(names) != len(elements):
         raise view.unsupported("elements of one type, of which a run takes one", len(kinds))
-    make = Maker(view)
     rows = make.concat([make.reshape(name, (1, *make.shape(name))) for name in names], 0)
     number = make.reshape(view.operand(1), ())
     node = ops.Gather(**make.names(), data=rows, indices=number, axis=0)
