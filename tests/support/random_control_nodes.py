@@ -81,9 +81,7 @@ def trips(scope: Scope) -> tuple[str, int | None]:
             top = top.parent
         counts = [n for n in program.inputs if top.values[n] == COUNT]
         return counts[0], None
-    size = scope.numbers(4)
-    whole = scope.add("Abs", [scope.of(COUNT)], COUNT)
-    return (scope.add("Mod", [whole, size], COUNT) if program.opset > 8 else size), None
+    return (scope.within(scope.of(COUNT), 0, 3) if program.opset > 8 else scope.numbers(4)), None
 
 
 def loop(scope: Scope) -> None:
@@ -350,7 +348,7 @@ def at(scope: Scope) -> None:
     x = known_list(scope, 1)
     kinds = scope.kind(x).kinds
     if len({*kinds}) == 1 and scope.program.chance(0.3):
-        place = scope.add("Mod", [scope.of(COUNT), scope.numbers(len(kinds))], COUNT)
+        place = scope.within(scope.of(COUNT), 0, len(kinds) - 1)
         scope.add("SequenceAt", [x, place], kinds[0])
         return
     place = scope.program.count(-len(kinds), len(kinds) - 1)

@@ -223,9 +223,16 @@ class Scope:
         kind, program = self.kind(name), self.program
         if kind.dtype == "float32":
             return self.add(program.pick(("Tanh", "Sigmoid", "Tanh")), [name], kind)
-        if kind.dtype in ("int64", "int32") and program.opset > OLD:
-            return self.add("Mod", [name, self.numbers(7, kind.dtype)], kind)
-        return name
+        whole = kind.dtype in ("int64", "int32") and program.opset > OLD
+        return self.within(name, -7, 7) if whole else name
+
+    def within(self, name: str, low: int, high: int) -> str:
+        """Integers between two others, these included."""
+        kind = self.kind(name)
+        if self.program.opset < 12 or (low == 0 and self.program.chance(0.2)):
+            return self.add("Mod", [name, self.numbers(high + 1, kind.dtype)], kind)
+        ends = [self.numbers(value, kind.dtype) for value in (low, high)]
+        return self.add("Clip", [name, *ends], kind)
 
     def graph(self, outputs: Sequence[str], declared: bool = True) -> onnx.GraphProto:
         """The graph, with some of its values as outputs."""
@@ -298,8 +305,7 @@ class Scope:
         places = np.asarray(places, np.int64)
         index = self.constant(places)
         if places.shape == () and self.program.chance(0.5) and self.program.opset > OLD:
-            number = self.add("Mod", [self.of(COUNT), self.numbers(size)], COUNT)  # below `size`
-            index = number
+            index = self.within(self.of(COUNT), 0, size - 1)
         self.add("Gather", [x, index], Kind(dtype, (*places.shape, *rest)), axis=0)
 
     def matmul(self) -> None:
@@ -341,8 +347,7 @@ class Scope:
         """The first rows, as many as only a run knows, or a window from such a start."""
         x = self.tensor(rank=1)
         dtype, (size, *rest) = self.kind(x).dtype, self.kind(x).shape
-        start = self.add("Mod", [self.of(Kind("int64", (1,))), self.numbers(size)],
-                         Kind("int64", (1,)))  # fmt: skip
+        start = self.within(self.of(Kind("int64", (1,))), 0, size - 1)
         none = self.numbers([0])
         if self.program.chance(0.5):
             self.add("Slice", [x, none, start, none], Kind(dtype, (None, *rest)))
@@ -388,7 +393,7 @@ class Scope:
         ]  # fmt: skip
         if program.opset > OLD:
             plain += [self.where, self.prefix, self.quantized]
-            plain += [lambda run=run: run(self) for run in LISTS] if program.chance(0.3) else []
+            plain += [lambda run=run: run(self) for run in LISTS] if program.chance(0.5) else []
         program.pick(plain)()
 
     def steps(self, least: int, most: int) -> None:
