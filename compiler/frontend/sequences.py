@@ -224,7 +224,16 @@ def _sequence_construct(view: OnnxNode) -> None:
 
 @_operator
 def _sequence_length(view: OnnxNode) -> None:
-    view.draft.add_constant(view.proto.output[0], np.array(len(_sequence(view)), np.int64))
+    value, output = value_of(view.draft, view.proto.input[0]), view.proto.output[0]
+    grown = [e for e in value.values if isinstance(e, Each)] if isinstance(value, Listed) else []
+    if not isinstance(value, Listed) or not grown:
+        view.draft.add_constant(output, np.array(len(_sequence(view)), np.int64))
+        return
+    make = Maker(view)
+    total = make.constant(len(value.values) - len(grown), "int64")
+    for each in grown:
+        total = make.binary("add", total, make.reshape(each.count, ()))
+    make.result(total)
 
 
 @_operator
