@@ -100,14 +100,10 @@ def exact_session(ort: Any, model: bytes | str, fuse: bool = True) -> Any:
     Raises:
         Exception: onnxruntime doesn't take the model; its errors have no common base class.
     """
-    for exact in (True, False):
-        try:
-            return _session(ort, model, fuse, exact)
-        except Exception as error:
-            refusal = error
-    if not fuse:
-        raise refusal
-    return _session(ort, model, False, exact=False)  # its rewriting may fail, as of graphs inside
+    try:
+        return _session(ort, model, fuse, exact=True)
+    except Exception:
+        return _session(ort, model, fuse, exact=False)
 
 
 def _session(ort: Any, model: bytes | str, fuse: bool, exact: bool) -> Any:
