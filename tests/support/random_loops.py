@@ -316,8 +316,8 @@ class Scope:
             self.small(self.add("MatMul", [x, y], Kind("float32", (m, 3))))
 
     def shape(self) -> None:
-        """A shape, also of a tensor of which a run says it."""
-        x = self.any(lambda kind: isinstance(kind, Kind) and kind.shape is not None)
+        """A shape that is known; onnxruntime has another one of rows that are none."""
+        x = self.any(lambda kind: isinstance(kind, Kind) and kind.is_known)
         if x is not None:
             self.add("Shape", [x], Kind("int64", (len(self.kind(x).shape),)))
 
