@@ -23,7 +23,8 @@ from vdla.runtime.values import (
 
 VALUES = [
     "x", Rows("x", "n"), Each("x", "n"), Each("x", "n", "s"), Listed(),
-    Listed(("x", Each("y", "n"))), Listed((Listed(("x",)), Absent())), Absent(), Maybe("x", "c"), Maybe(Listed(("x", "y")), "c"),
+    Listed(("x", Each("y", "n"))), Listed((Listed(("x",)), Absent())), Absent(),
+    Maybe("x", "c"), Maybe(Listed(("x", "y")), "c"),
 ]  # fmt: skip
 TENSORS = {
     "x": np.arange(12).reshape(4, 3), "y": np.ones(2), "n": np.array([2]), "yes": np.array(True),
@@ -39,7 +40,8 @@ def test_json_reads_back(value):
 @pytest.mark.parametrize("given", [
     None, 3, {}, {"kind": "Pair"}, {"kind": "Rows", "tensor": "x"}, {"kind": "Rows", "rows": "x"},
     {"kind": "Rows", "tensor": "x", "count": 3}, {"kind": "Listed"},
-    {"kind": "Listed", "values": 1}, {"kind": "Listed", "values": [1]}, {"kind": "Maybe", "value": "x"},
+    {"kind": "Listed", "values": 1}, {"kind": "Listed", "values": [1]},
+    {"kind": "Maybe", "value": "x"},
     {"kind": "Maybe", "value": None, "condition": "c"}, {"kind": "Absent", "value": "x"},
 ])  # fmt: skip
 def test_what_is_no_value_is_refused(given):

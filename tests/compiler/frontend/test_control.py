@@ -94,9 +94,9 @@ def test_one_branch_whose_size_depends_on_data():
     node = graph.nodes[-2]
     assert isinstance(node, ops.If)
     assert kinds(node.then)[-1] == "External"
-    with pytest.raises(InputError, match=r"expected .*2.*, found .*3") as error:
+    expected = r"^step .*: expected a result of shape \[2\], found \[3\]$"
+    with pytest.raises(InputError, match=expected):
         results(graph, {**inputs, "v": np.array([1, 1, 2], F)})
-    assert "\n" not in str(error.value)
 
 
 # Scan -------------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control_models import TURN, body, checked, imported, kinds, model, op
+from control_models import TURN, body, checked, imported, kinds, model, op, results
 
 from vdla.compiler.frontend import ModelError
 from vdla.compiler.graph import ops
+from vdla.runtime.errors import InputError
 
 F = np.float32
 X = {"x": np.array([1, 2, 3], F)}
@@ -170,3 +171,15 @@ def test_loops_inside_one_another_capture_over_levels():
                     X)  # fmt: skip
     (outer,) = graph.nodes
     assert kinds(outer.body) == ["Scan"]
+
+
+def test_a_loop_that_goes_on():
+    """One without a number of turns is stopped behind as many as the front end allows."""
+    nodes = [op("Add", "s0 s0", "t0"), op("Less", "i last", "go2")]
+    inputs = {**X, "last": np.array(2)}
+    graph = imported(model([op("Loop", "- - x", "y", body=turn(nodes))], inputs, ["f y"]))
+    (node,) = graph.of(ops.While)
+    assert results(graph, inputs)["y"].tolist() == [8, 16, 24]
+    expected = rf"^loop .*: expected an end after at most {node.turns:,} turns, found none; [^\n]+$"
+    with pytest.raises(InputError, match=expected):
+        results(graph, {**X, "last": np.array(node.turns + 5)})
