@@ -92,3 +92,20 @@ def test_a_result_whose_size_depends_on_data():
     graph = checked(model([node], X, ["f y", "i rows"], n=np.array(2)), X)
     (made,) = graph.of(ops.Open)
     assert "of static shape" in made.reason
+
+
+def test_nodes_whose_results_nobody_reads():
+    """They could make a region onnxruntime's for nothing."""
+    then = [op("NonZero", "x", "p"), op("Neg", "p", "q"), op("Tanh", "x", "r")]
+    node = checked(choice(then, [op("Neg", "x", "r")], X), X, OTHER).nodes[-1]
+    assert kinds(node.then) == ["Unary"]
+
+
+def test_a_list_is_nothing_that_onnxruntime_is_given():
+    """Branches of two shapes are its, unless one reads a list."""
+    then = [op("ConcatFromSequence", "l", "r", axis=0)]
+    proto = choice(then, [op("Neg", "x", "r")], X)
+    proto.graph.node.insert(0, op("SequenceConstruct", "x x", "l"))
+    expected = r"^m: node y0 \(If\): expected a result .* of float32\[6\], found float32\[3\]$"
+    with pytest.raises(ModelError, match=expected):
+        imported(proto)
