@@ -25,7 +25,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.types import TENSOR_DTYPES, TensorType
-from vdla.runtime.values import Absent, Each, Listed, Maybe, Value
+from vdla.runtime.values import Absent, Each, Listed, Maybe, Value, tensors_of
 from vdla.support.numbers import ceil_div
 
 Run = Callable[[OnnxNode], None]
@@ -74,6 +74,8 @@ def leaves(value: Value) -> list[str]:
         return [value]
     if isinstance(value, Maybe):
         return [*leaves(value.value), value.condition]
+    if isinstance(value, Each):
+        return tensors_of(value)
     return (
         [name for each in value.values for name in leaves(each)]
         if isinstance(value, Listed)
@@ -87,6 +89,8 @@ def rebuilt(value: Value, names: Iterator[str]) -> Value:
         return next(names)
     if isinstance(value, Listed):
         return Listed(tuple(rebuilt(each, names) for each in value.values))
+    if isinstance(value, Each):
+        return Each(next(names), next(names), next(names) if value.sizes else "")
     return Maybe(rebuilt(value.value, names), next(names)) if isinstance(value, Maybe) else value
 
 

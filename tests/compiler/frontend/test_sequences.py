@@ -161,3 +161,17 @@ def test_a_list_that_holds_rows_of_open_length():
     nodes = [op("Loop", "n - v", "y rows", body=step), op("SequenceConstruct", "rows x", "l")]
     inputs = {**X, "n": np.array(2)}
     checked(model(nodes, inputs, ["l l"]), inputs, {**inputs, "n": np.array(3)})
+
+
+@pytest.mark.parametrize("inside", ["SequenceLength", "ConcatFromSequence"])
+def test_a_list_that_grew_is_captured(inside):
+    """A branch reads its rows and their number."""
+    last = [op("SequenceLength", "l", "r")]
+    if inside == "ConcatFromSequence":
+        last = [op("ConcatFromSequence", "l", "a", axis=0), op("ReduceSum", "a", "r", keepdims=0)]
+    kind = "i" if inside == "SequenceLength" else "f"
+    graphs = [body(nodes, (), [(f"{kind} r", [])]) for nodes in (last, [op("Identity", "z", "r")])]
+    more = op("If", "c", "y", then_branch=graphs[0], else_branch=graphs[1])
+    z = np.array(5) if kind == "i" else np.array(5, F)
+    samples = [{**X, "n": np.array(2), "c": np.array(holds), "z": z} for holds in (True, False)]
+    checked(grown("n", samples[0], [f"{kind} y"], more), *samples)
