@@ -175,3 +175,12 @@ def test_a_list_that_grew_is_captured(inside):
     z = np.array(5) if kind == "i" else np.array(5, F)
     samples = [{**X, "n": np.array(2), "c": np.array(holds), "z": z} for holds in (True, False)]
     checked(grown("n", samples[0], [f"{kind} y"], more), *samples)
+
+
+def test_an_element_of_open_length_that_a_run_says():
+    nodes = [op("NonZero", "v", "z"), op("Cast", "z", "r", to=TensorProto.FLOAT),
+             op("SequenceConstruct", "r r", "l"), op("SequenceAt", "l k", "y")]  # fmt: skip
+    inputs = {**X, "k": np.array(1)}
+    expected = r"^m: node y \(SequenceAt\): expected tensors of static shape, found r, whose size "
+    with pytest.raises(ModelError, match=expected):
+        imported(model(nodes, inputs, ["f y"]))
