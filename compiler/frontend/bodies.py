@@ -86,13 +86,13 @@ class Part:
 
 
 def part_of(graph: onnx.GraphProto, prefix: str) -> Part:
-    """A graph inside a node as a part called ``prefix``."""
+    """A graph inside a node as a part called ``prefix``, less nodes whose results nobody reads."""
     given = {value.name for value in graph.input}
     own = {t.name for t in graph.initializer} | {n for node in graph.node for n in node.output}
     names = {name: f"{prefix}.{name}" for name in own | given if name}
     constants = [t for t in graph.initializer if t.name not in given]
     nodes = [helper.make_node("Constant", [], [names[t.name]], value=t) for t in constants]
-    for inner in graph.node:
+    for inner in _read(graph):
         copy = renamed(inner, names)
         copy.name = f"{prefix}.{inner.name or inner.op_type}"
         nodes.append(copy)
@@ -103,6 +103,16 @@ def part_of(graph: onnx.GraphProto, prefix: str) -> Part:
         copy.name = names[value.name]
         inputs.append(copy)
     return Part(prefix, inputs, nodes, [names.get(v.name, v.name) for v in graph.output])
+
+
+def _read(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes that the outputs of a sorted graph need, in order."""
+    kept, wanted = list[onnx.NodeProto](), {value.name for value in graph.output}
+    for node in reversed(graph.node):
+        if wanted.intersection(name for name in node.output if name):
+            kept.append(node)
+            wanted.update(reads_of(node))
+    return kept[::-1]
 
 
 def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:

@@ -145,8 +145,9 @@ def _scanned(
     """Adds a Scan called ``name``; its results, as ONNX has them."""
     draft, part = view.draft, part_of(view.attributes["body"], f"{name}.body")
     behind = len(part.outputs) - len(states)
-    ways = [view.integers(f"scan_{end}_directions", [0] * n)
-            for end, n in (("input", len(scanned)), ("output", behind))]  # fmt: skip
+    own = view.integers("directions", [0] * len(scanned))  # of a Scan of batches
+    ways = [view.integers(f"scan_{end}_directions", default)
+            for end, default in (("input", own), ("output", [0] * behind))]  # fmt: skip
     axes = [view.integers(f"scan_{end}_axes", [0] * n)
             for end, n in (("input", len(scanned)), ("output", behind))]  # fmt: skip
     given = [

@@ -165,6 +165,8 @@ def _island(view: OnnxNode, reason: str) -> Island:
         raise view.error(expected, view.optional(2))
     read = {name: draft.alias.get(name, name) for name in reads_of(proto)}
     for name in read.values():
+        if name in draft.values:
+            raise view.error("tensors, which onnxruntime can be given", f"{name}, which is none")
         if name not in draft.tensors and name not in draft.open:
             raise view.error("operands defined before their use", name)
     node = renamed(proto, read)

@@ -75,24 +75,11 @@ class _Loop:
 
     def add(self) -> bool:
         """Adds it as a node; False where shapes differ from turn to turn."""
-        draft, region = (
-            self.draft,
-            Region(self.view, self.part, captured_by(self.draft, [self.part])),
-        )
-        number, again, *formals = self.part.inputs
-        tensors = [state for state in self.states if isinstance(state, str)]
-        if any(0 in draft.tensors[name].shape for name in tensors):
+        draft, tensors = self.draft, [state for state in self.states if isinstance(state, str)]
+        turn = self.turn(tensors)
+        if turn is None:
             return False
-        region.count(number)
-        region.fix(again, True)
-        for formal, state in zip(formals, self.states, strict=True):
-            if isinstance(state, str):
-                region.give(formal.name, draft.tensors[state])
-            else:
-                region.draft.values[formal.name] = Growing()
-        go, *results = region.read()
-        region.check([go, *(value for value in results if isinstance(value, str))])
-        turn = _Turn(region, str(go), results, self.states)
+        region = turn.region
         if any(
             isinstance(new, str) and not alike(draft.tensors[old], region.draft.tensors[new])
             for old, new in zip(tensors, turn.carried, strict=True)
@@ -108,6 +95,24 @@ class _Loop:
         else:
             self.add_while(turn, tensors)
         return True
+
+    def turn(self, tensors: Sequence[str]) -> _Turn | None:
+        """A turn that gets ``tensors`` among its states; None where one has no elements."""
+        draft, captured = self.draft, captured_by(self.draft, [self.part])
+        region = Region(self.view, self.part, captured)
+        number, again, *formals = self.part.inputs
+        if any(0 in draft.tensors[name].shape for name in tensors):
+            return None
+        region.count(number)
+        region.fix(again, True)
+        for formal, state in zip(formals, self.states, strict=True):
+            if isinstance(state, str):
+                region.give(formal.name, draft.tensors[state])
+            else:
+                region.draft.values[formal.name] = Growing()
+        go, *results = region.read()
+        region.check([go, *(value for value in results if isinstance(value, str))])
+        return _Turn(region, str(go), results, self.states)
 
     def add_scan(self, turn: _Turn, tensors: Sequence[str]) -> None:
         """Adds it as a node with a number of turns."""
@@ -187,10 +192,17 @@ class _Loop:
             define(self.draft, str(self.view.proto.output[place]), self.states[place])
 
     def add_nothing(self) -> None:
-        """Adds what it gives where its condition doesn't hold at first."""
+        """Adds what it gives where its condition doesn't hold at first: states, and no rows."""
         names = list(map(str, self.view.proto.output))
-        if any(name in self.draft.read for name in names[len(self.states) :]):
-            raise self.view.unsupported("a loop of some turns, whose results are stacked", "none")
+        rows = [(n, name) for n, name in enumerate(names[len(self.states) :]) if name]
+        if any(name in self.draft.read for _, name in rows):
+            turn = self.turn([state for state in self.states if isinstance(state, str)])
+            if turn is None:
+                expected = "a loop of some turns, whose results are stacked"
+                raise self.view.unsupported(expected, "none")
+            for n, name in rows:
+                kind = turn.region.draft.tensors[turn.rows[n]]
+                self.draft.add_constant(name, np.zeros((0, *kind.shape), kind.dtype))
         call_results(self.view, self.states, names)
 
     def add_turns(self) -> None:
@@ -215,10 +227,12 @@ class _Loop:
             draft.read_nodes(part.nodes)
             go, *results = (value_of(draft, name) for name in part.outputs)
             holds = draft.known(str(go))
-            if holds is None or not holds.all():
-                raise self.view.unsupported("a condition that holds in each turn", go)
+            if holds is None:
+                raise self.view.unsupported("a condition that is known in each turn", go)
             states, slices = results[: len(states)], results[len(states) :]
             rows.append(slices)
+            if not holds.all():
+                break
         make = maker_in(draft, self.view.name)
         stacks = [stack_rows(make, list(map(str, column))) for column in zip(*rows, strict=True)]
         call_results(self.view, [*states, *stacks], self.view.proto.output)

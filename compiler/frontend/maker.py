@@ -30,7 +30,14 @@ class Maker:
         self.count = 0
 
     def kind(self, name: str) -> TensorType:
-        """The type of a tensor."""
+        """The type of a tensor.
+
+        Raises:
+            UnsupportedError: its size depends on data.
+        """
+        if name in self.draft.open:
+            actual = f"{name}, whose size depends on data"
+            raise self.view.unsupported("tensors of static shape", actual)
         return self.draft.tensors[name]
 
     def shape(self, name: str) -> Shape:

@@ -51,7 +51,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.types import TENSOR_DTYPES, Array, TensorType
 from vdla.compiler.user import REGISTERED
-from vdla.runtime.values import Rows, Value, tensors_of
+from vdla.runtime.values import Listed, Rows, Value, tensors_of
 from vdla.support.machine import memory_bytes
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
@@ -358,7 +358,10 @@ class Importer(Draft):
         if name in self.open:
             where = f"{self.where}: output {name}"
             raise ModelError(where, "outputs of known size beside sequences", "an open one")
-        return self.values.get(name, name)
+        value = self.values.get(name, name)
+        if isinstance(value, Listed):
+            return Listed(tuple(self.value(e) if isinstance(e, str) else e for e in value.values))
+        return value
 
     def finish(self, proto: onnx.GraphProto) -> Graph:
         """The checked graph."""

@@ -25,7 +25,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.types import TENSOR_DTYPES, TensorType
-from vdla.runtime.values import Absent, Each, Listed, Maybe, Value
+from vdla.runtime.values import Absent, Each, Listed, Maybe, Value, tensors_of
 from vdla.support.numbers import ceil_div
 
 Run = Callable[[OnnxNode], None]
@@ -74,6 +74,8 @@ def leaves(value: Value) -> list[str]:
         return [value]
     if isinstance(value, Maybe):
         return [*leaves(value.value), value.condition]
+    if isinstance(value, Each):
+        return tensors_of(value)
     return (
         [name for each in value.values for name in leaves(each)]
         if isinstance(value, Listed)
@@ -87,6 +89,8 @@ def rebuilt(value: Value, names: Iterator[str]) -> Value:
         return next(names)
     if isinstance(value, Listed):
         return Listed(tuple(rebuilt(each, names) for each in value.values))
+    if isinstance(value, Each):
+        return Each(next(names), next(names), next(names) if value.sizes else "")
     return Maybe(rebuilt(value.value, names), next(names)) if isinstance(value, Maybe) else value
 
 
@@ -224,7 +228,16 @@ def _sequence_construct(view: OnnxNode) -> None:
 
 @_operator
 def _sequence_length(view: OnnxNode) -> None:
-    view.draft.add_constant(view.proto.output[0], np.array(len(_sequence(view)), np.int64))
+    value, output = value_of(view.draft, view.proto.input[0]), view.proto.output[0]
+    grown = [e for e in value.values if isinstance(e, Each)] if isinstance(value, Listed) else []
+    if not isinstance(value, Listed) or not grown:
+        view.draft.add_constant(output, np.array(len(_sequence(view)), np.int64))
+        return
+    make = Maker(view)
+    total = make.constant(len(value.values) - len(grown), "int64")
+    for each in grown:
+        total = make.binary("add", total, make.reshape(each.count, ()))
+    make.result(total)
 
 
 @_operator
@@ -236,11 +249,10 @@ def _sequence_at(view: OnnxNode) -> None:
         element = elements[place]
         _kept(view, element) if isinstance(element, str) else _result(view, element)
         return
-    names = [name for each in elements for name in leaves(each)]
-    kinds = {view.draft.tensors[name] for name in names}
+    make, names = Maker(view), [name for each in elements for name in leaves(each)]
+    kinds = {make.kind(name) for name in names}
     if len(kinds) != 1 or len(names) != len(elements):
         raise view.unsupported("elements of one type, of which a run takes one", len(kinds))
-    make = Maker(view)
     rows = make.concat([make.reshape(name, (1, *make.shape(name))) for name in names], 0)
     number = make.reshape(view.operand(1), ())
     node = ops.Gather(**make.names(), data=rows, indices=number, axis=0)

@@ -86,7 +86,7 @@ def _rename(graph: onnx.GraphProto, names: Mapping[str, str], prefix: str) -> No
     for each in (*values, *graph.output, *graph.value_info):
         each.name = names.get(each.name, each.name)
     for node in graph.node:
-        node.name = f"{prefix}{node.name}"
+        node.name = f"{prefix}{node.name}" if node.name else ""  # which several nodes may have
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
         for attribute in node.attribute:

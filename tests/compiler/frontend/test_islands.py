@@ -284,3 +284,15 @@ def test_refusals(nodes, outputs, text):
         import_model(model(nodes, {"x": X}, outputs), "m")
     assert str(caught.value).startswith(f"m: {text}")
     assert "\n" not in str(caught.value)
+
+
+def test_nodes_without_names_in_one_island():
+    """Two islands become one, in which no two nodes have the same name."""
+    nodes = [
+        op("NonZero", "k", "a"), op("ReduceSum", "a one", "b", keepdims=0),
+        op("NonZero", "b", "c"), op("ReduceSum", "c one", "y", keepdims=0),
+    ]  # fmt: skip
+    for node in nodes:
+        node.name = ""
+    steps = check(nodes, {"k": np.arange(5)}, {"i y": [1]}, {"one": np.array([1])})
+    assert len(steps) == 1
