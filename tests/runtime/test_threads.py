@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import sys
 import threading
 import time
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +22,8 @@ from vdla.runtime.calls import Calls
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import NativeLibrary, host_machine
 from vdla.runtime.threads import NAME, Pool, current_cpu
+
+BEFORE: set[threading.Thread] = set()
 
 
 def library_of(*funcs):
@@ -78,15 +82,22 @@ def test_a_row_of_functions_is_one_call_and_each_is_timed():
     assert min(seconds) > 0
 
 
+@pytest.fixture(autouse=True)
+def others(monkeypatch):
+    """The threads that there are before a test: executors that other tests keep have some."""
+    monkeypatch.setattr(sys.modules[__name__], "BEFORE", {*threading.enumerate()})
+
+
 def helpers(expected):
-    """How many threads of pools there are, once it is as many as expected, or after a while."""
+    """How many threads of pools a test has, once it is as many as expected, or after a while."""
     for _ in range(300):
         gc.collect()
-        found = sum(thread.name == NAME for thread in threading.enumerate())
-        if found == expected:
+        own = {*threading.enumerate()} - BEFORE
+        count = sum(thread.name == NAME for thread in own)
+        if count == expected:
             break
         time.sleep(0.01)
-    return found
+    return count
 
 
 def test_a_users_kernel_has_threads(monkeypatch):
