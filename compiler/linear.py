@@ -254,16 +254,14 @@ def _with_frames(graph: Graph, functions: Sequence[str]) -> Graph:
     """The graph with the frame of each call: what the function around it needs when it returns."""
     if not functions:
         return graph
-    live, around, nodes = live_after(graph), "", list[Node]()
-    written: dict[str, str] = {}  # a tensor to the function that writes it
-    for node in graph.nodes:
+    live, nodes = live_after(graph), list(graph.nodes)
+    around, arounds, written = "", list[str](), dict[str, str]()  # functions of nodes and results
+    for node in nodes:
         around = node.name if isinstance(node, flow.Label) and node.name in functions else around
+        arounds.append(around)
         written.update(dict.fromkeys(node.outputs, around))
-    around = ""
-    for n, node in enumerate(graph.nodes):
-        around = node.name if isinstance(node, flow.Label) and node.name in functions else around
+    for n, (node, around) in enumerate(zip(nodes, arounds, strict=True)):
         if isinstance(node, flow.Enter) and around:
             kept = (t for t, where in written.items() if where == around and live[t] >> n & 1)
-            node = replace(node, frame=frozenset(kept) - {*node.results})
-        nodes.append(node)
+            nodes[n] = replace(node, frame=frozenset(kept) - {*node.results})
     return replace(graph, nodes=tuple(nodes))

@@ -126,7 +126,6 @@ class _Loop:
         if turn.growing:
             count = self.draft.add_constant(f"{self.view.name}.count", np.array([self.turns]))
         self.name_lists(turn, stacked, count)
-        self.name_rows(turn, stacked, "")
 
     def add_while(self, turn: _Turn, tensors: Sequence[str]) -> None:
         """Adds it as a node with a condition, which includes the number of turns."""
@@ -155,14 +154,14 @@ class _Loop:
             limit = region.give(f"{self.part.name}.trips", TURN)
             go = make.binary("and", go, make.binary("lt", behind, limit))
         names = self.names(turn)
-        total = [f"{self.view.name}.count"] if turn.rows else []
+        number = f"{self.view.name}.count"
         stacked = [f"{name}.rows" for name in names[len(tensors) :]]
-        ends = [*names[: len(tensors)], *total, *stacked]
+        ends = [*names[: len(tensors)], *([number] if turn.rows else []), *stacked]
         fields = common_fields(self.view, ends, [first, *operands, *region.captured])
         body = region.graph([go, *gives, *turn.rows])
         emit(self.view, ops.While(**fields, body=body, carried=count, turns=turns))
-        self.name_lists(turn, stacked, *total)
-        self.name_rows(turn, stacked, *total)
+        self.name_lists(turn, stacked, number)
+        self.name_rows(stacked, number)
 
     def names(self, turn: _Turn) -> list[str]:
         """Names for the tensors that are carried, then for rows."""
@@ -173,14 +172,14 @@ class _Loop:
         names = [given.get(n) or self.draft.fresh(f"{self.view.name}.result{n}") for n in places]
         return [*names, *(self.draft.fresh(f"{self.view.name}.list{n}") for n in range(rest))]
 
-    def name_rows(self, turn: _Turn, stacked: Sequence[str], count: str = "") -> None:
+    def name_rows(self, stacked: Sequence[str], count: str) -> None:
         """Has the file's names stand for rows, as many as a tensor says."""
         names = self.view.proto.output[len(self.states) :]
         for name, rows in zip(names, stacked, strict=False):
-            if name and count:
+            if name:
                 open_rows(self.view, str(name), rows, count)
 
-    def name_lists(self, turn: _Turn, stacked: Sequence[str], count: str = "") -> None:
+    def name_lists(self, turn: _Turn, stacked: Sequence[str], count: str) -> None:
         """Has the file's names stand for lists that grew turn after turn."""
         rows = iter(stacked[turn.plain :])
         for place, after in turn.growing.items():
