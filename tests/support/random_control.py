@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
+from draws import Draws
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify_whole
@@ -68,37 +69,18 @@ class Signature:
     counts: bool = False
 
 
-class Program:
+class Program(Draws):
     """What the graphs of one program have in common: random numbers, names, functions.
 
     ``control`` is the number of control nodes that may still be made.
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.names = 0
+        super().__init__(seed)
         self.control = int(self.rng.integers(2, 6))
         self.layers = 2 if self.chance(0.4) else 0
         self.signatures: dict[str, Signature] = {}
         self.functions: dict[str, Graph] = {}
-
-    def name(self, letter: str) -> str:
-        """A name that nothing else has."""
-        self.names += 1
-        return f"{letter}{self.names}"
-
-    def pick(self, choices: Iterable):
-        """One of several, all equally likely."""
-        choices = list(choices)
-        return choices[int(self.rng.integers(len(choices)))]
-
-    def chance(self, share: float) -> bool:
-        """True in so many of all cases."""
-        return bool(self.rng.random() < share)
-
-    def count(self, least: int, most: int) -> int:
-        """A number, the last one included."""
-        return int(self.rng.integers(least, most + 1))
 
     def array(self, kind: TensorType) -> Array:
         """Numbers of a type."""

@@ -11,11 +11,12 @@ Each is valid by construction, and floats stay small, so that rounding can't tur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
+from draws import Draws
 from onnx import helper, numpy_helper
 
 DEPTH = 3  # of graphs inside one another
@@ -69,37 +70,19 @@ def proto_of(kind: Any, declared: bool = True) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(code, kind.shape if declared else None)
 
 
-class Program:
+class Program(Draws):
     """What the graphs of one model have in common: random numbers, names, inputs, functions.
 
     ``control`` is the number of nodes with graphs that may still be made.
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+        super().__init__(seed)
         self.opset = OLD if self.chance(0.05) else self.count(11, 20)
-        self.control, self.names = self.count(1, 4), 0
+        self.control = self.count(1, 4)
         self.inputs: dict[str, np.ndarray] = {}
         self.functions: dict[str, onnx.FunctionProto] = {}
         self.top: Scope | None = None
-
-    def name(self, letter: str) -> str:
-        """A name that nothing else has, but for what is in the other branch of an If."""
-        self.names += 1
-        return f"{letter}{self.names}"
-
-    def pick(self, choices: Iterable):
-        """One of several, all equally likely."""
-        choices = list(choices)
-        return choices[int(self.rng.integers(len(choices)))]
-
-    def chance(self, share: float) -> bool:
-        """True in so many of all cases."""
-        return bool(self.rng.random() < share)
-
-    def count(self, least: int, most: int) -> int:
-        """A number, the last one included."""
-        return int(self.rng.integers(least, most + 1))
 
     def array(self, kind: Kind) -> np.ndarray:
         """Small numbers of a type."""

@@ -54,3 +54,17 @@ def by_device(request):
         same(compiled(*args), function(*args))
 
     return check
+
+
+@pytest.fixture
+def refusal(request):
+    """What vdla says of a function of an array; it begins with the place in the test's file."""
+
+    def of(function, array):
+        with pytest.raises(vdla.UserError) as error:
+            vdla.fn(function).graph(array)
+        where, _, rest = str(error.value).partition(": ")
+        assert where.startswith(f"{request.path.name}:")
+        return rest
+
+    return of

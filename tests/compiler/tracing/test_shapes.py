@@ -103,9 +103,5 @@ def test_indices(by_graph, index):
          "split does not result in an equal division"),
     ],
 )  # fmt: skip
-def test_what_is_refused(function, message):
-    with pytest.raises(vdla.UserError) as error:
-        vdla.fn(function).graph(X)
-    where, _, rest = str(error.value).partition(": ")
-    assert rest == message
-    assert where.startswith("test_shapes.py:")
+def test_what_is_refused(function, message, refusal):
+    assert refusal(function, X) == message
