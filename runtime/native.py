@@ -21,14 +21,20 @@ from typing import Any, Protocol
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import HostCode
 
-OBJECT_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86")  # ELF, Mach-O, COFF
+OBJECT_MAGIC = (  # ELF, Mach-O, COFF, WebAssembly
+    b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86", b"\0asm\x01\0\0\0",
+)  # fmt: skip
 HEADER_BYTES = 20
 ELF_KIND, SHARED = slice(16, 18), b"\x03\x00"  # e_type, ET_DYN
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1")  # what shared objects call, besides the C library
 AT_HWCAP = 16  # of getauxval
 NEON = {"arm": 12, "aarch64": 1}  # its bit there: Linux's asm/hwcap.h
+RISCV = "mafdc"  # extensions, each of which has its letter's bit there
 CPUINFO = Path("/proc/cpuinfo")
-FLAGS = {"bmi": "bmi1", "lzcnt": "abm"}  # LLVM's names of features where Linux has others
+FLAGS = {  # LLVM's names of features where Linux has others
+    "bmi": "bmi1", "lzcnt": "abm", "sahf": "lahf_lm", "sse3": "pni", "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+}  # fmt: skip
 Entry = Any  # ctypes' function pointer types have no name to import
 
 
@@ -127,11 +133,15 @@ def host_machine() -> tuple[str, str, str]:
 def board_machine() -> tuple[str, str, str]:
     """Triple, processor and features of a board, without LLVM; on ARM NEON alone is looked for."""
     triple = sysconfig.get_config_var("MULTIARCH") or sys.platform
-    if triple.startswith("x86_64"):
+    machine = triple.partition("-")[0]
+    if machine == "x86_64":
         return triple, platform.machine(), _x86_features()
-    bit = NEON.get(triple.split("-")[0])
-    neon = bit is not None and ctypes.CDLL(None).getauxval(AT_HWCAP) >> bit & 1
-    return triple, platform.machine(), "+neon" if neon else ""
+    bits = {"neon": NEON[machine]} if machine in NEON else {}
+    if machine == "riscv64":
+        bits = {letter: ord(letter) - ord("a") for letter in RISCV}
+    capable = ctypes.CDLL(None).getauxval(AT_HWCAP) if bits else 0
+    features = ",".join(f"+{name}" for name, bit in bits.items() if capable >> bit & 1)
+    return triple, platform.machine(), features
 
 
 def _x86_features() -> str:

@@ -25,6 +25,9 @@ class Processor:
     ("aarch64-linux-gnu", 0b101, ""),
     ("arm-linux-gnueabihf", 1 << 12, "+neon"),
     ("arm-linux-gnueabihf", ~(1 << 12) & 0xFFFF, ""),
+    ("riscv64-linux-gnu", 0x112D, "+m,+a,+f,+d,+c"),  # letters acdfim
+    ("riscv64-linux-gnu", 0x1101, "+m,+a"),
+    ("mips-linux-gnu", 0xFFFF, ""),
 ])  # fmt: skip
 def test_a_boards_features(triple, features, expected, monkeypatch):
     monkeypatch.setattr(native.sysconfig, "get_config_var", lambda name: triple)
@@ -35,7 +38,8 @@ def test_a_boards_features(triple, features, expected, monkeypatch):
 
 @pytest.mark.parametrize(("code", "fits"), [
     (ELF + bytes(16), True), (b"\xcf\xfa\xed\xfe" + bytes(16), True),
-    (b"\x64\x86" + bytes(18), True), (ELF + bytes(15), False), (bytes(20), False),
+    (b"\x64\x86" + bytes(18), True), (b"\0asm\1\0\0\0" + bytes(12), True),
+    (b"\0asm" + bytes(16), False), (ELF + bytes(15), False), (bytes(20), False),
 ])  # fmt: skip
 def test_what_an_object_file_begins_with(code, fits):
     if fits:
