@@ -102,8 +102,9 @@ def native_code(
 ) -> HostCode | None:
     """The functions, ready for a target; None if there are none, unless code may be ``empty``.
 
-    For this machine they are an object file, which the runtime links with LLVM; for another, which
-    may have no LLVM, a shared object.
+    For this machine they are an object file, which the runtime links with LLVM, and for one that
+    loads no shared objects an object file, too; for another, which may have no LLVM, a shared
+    object.
 
     Raises:
         TargetError: there is no linker for the target.
@@ -115,9 +116,9 @@ def native_code(
     sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}
     if processor.is_native:
         return HostCode(code, *host_machine(), sizes)
-    return HostCode(
-        link_shared(code, processor), processor.triple, processor.cpu, processor.features, sizes
-    )
+    if processor.shared:
+        code = link_shared(code, processor)
+    return HostCode(code, processor.triple, processor.cpu, processor.features, sizes)
 
 
 def _bytes(param: Buffer) -> int:

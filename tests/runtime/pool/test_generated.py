@@ -76,6 +76,16 @@ def test_the_code_of_a_processor(processor, pause):
         assert f"  call void {pause}\n" in text
 
 
+@pytest.mark.parametrize("name", ["thumbv7em", "wasm32"])
+def test_machines_without_threads(name):
+    """Parallel loops are serial, and nothing is called of a library."""
+    module = llvm.parse_assembly(builtins_ir(PROCESSORS[name]))
+    module.verify()
+    (only,) = module.functions
+    assert (only.name, only.is_declaration) == ("vdla_parallel", False)
+    assert not list(module.global_variables)
+
+
 def test_the_clock_is_the_systems():
     """CLOCK_MONOTONIC is 1 in Linux's and 6 in Darwin's <time.h>."""
     for processor, clock in ((PROCESSORS["cortex-a9"], 1), (MAC, 6)):

@@ -31,7 +31,7 @@ def find_linker(processor: Processor) -> list[str]:
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "ld.lld"]
     raise TargetError(
-        f"target {processor.cpu}: expected a linker "
+        f"target {processor.name}: expected a linker "
         f"({processor.gnu}-ld, ld.lld or ziglang), found none; "
         f"install with: apt-get install binutils-{processor.gnu.replace('_', '-')}, "
         f"or {pip_install('arm')}"
@@ -53,6 +53,6 @@ def link_shared(code: bytes, processor: Processor) -> bytes:
         if done.returncode:
             first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
             raise TargetError(
-                f"target {processor.cpu}: expected {linker[0]} to link, found: {first}"
+                f"target {processor.name}: expected {linker[0]} to link, found: {first}"
             )
         return linked.read_bytes()

@@ -195,7 +195,8 @@ def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDAr
 
 def _settings(processor: Processor) -> Settings:
     """A processor in LLVM's words."""
-    return Settings(processor.triple, processor.cpu, processor.features, processor.quick)
+    p = processor
+    return Settings(p.triple, p.cpu, p.features, p.quick, p.abi, p.code_model, fixed=not p.threads)
 
 
 def _target_machine(processor: Processor, reloc: str = "default") -> llvm.TargetMachine:

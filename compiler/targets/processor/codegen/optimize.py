@@ -31,13 +31,16 @@ MOST_WORKERS = 8
 class Settings:
     """Machine that LLVM is to optimize for: a triple, "" for this machine, a CPU and its features.
 
-    ``quick`` leaves out what takes it long.
+    ``quick`` leaves out what takes it long. ``fixed`` code stays where it is linked.
     """
 
     triple: str
     cpu: str
     features: str
     quick: bool
+    abi: str = ""
+    code_model: str = "jitdefault"
+    fixed: bool = False
 
     def machine(self, reloc: str = "default") -> llvm.TargetMachine:
         """LLVM's description of the target, with which it optimizes and emits.
@@ -50,7 +53,10 @@ class Settings:
         native = not self.triple
         features = self.features or (llvm.get_host_cpu_features().flatten() if native else "")
         cpu = self.cpu or (llvm.get_host_cpu_name() if native else "")
-        return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
+        return target.create_target_machine(
+            cpu=cpu, features=features, opt=3, reloc="static" if self.fixed else reloc,
+            codemodel=self.code_model, abiname=self.abi,
+        )  # fmt: skip
 
 
 @cache

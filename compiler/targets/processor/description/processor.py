@@ -42,6 +42,32 @@ SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")
 AVX2, AVX512 = Vectors(8, 16, dot4="pmaddwd"), Vectors(16, 32, dot4="pmaddwd")
 VNNI = Vectors(16, 32, dot4="vpdpbusd")
 NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
+SIMD128 = Vectors(4, 16, fused=False)  # WebAssembly has any number of values; engines have 16
+# Without vectors LLVM has a register for each lane: eight vectors of four lanes fill 32.
+SCALAR, SCALAR_UNFUSED = Vectors(4, 8), Vectors(4, 8, fused=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Properties that processors of one instruction set have in common.
+
+    ``kind`` is ``Processor.kind``, and ``size_bits`` are those of C's ``size_t``.
+    """
+
+    vectors: Vectors
+    kind: str
+    size_bits: int = 64
+
+
+ARCHITECTURES = {
+    "arm": Architecture(NEON32, "armv7 neon", 32),
+    "aarch64": Architecture(NEON64, "armv8"),
+    "arm64": Architecture(NEON64, "armv8"),  # its name on macOS
+    "riscv64": Architecture(SCALAR, "riscv64"),
+    "thumbv7em": Architecture(SCALAR_UNFUSED, "armv7e-m", 32),
+    "wasm32": Architecture(SIMD128, "wasm32 simd128", 32),
+}
+UNLISTED = ARCHITECTURES["aarch64"]  # of which code takes no instruction by its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +78,11 @@ class Processor:
     ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
     ``winograd`` lets convolutions of floats be computed by Winograd's algorithm, which differs from
     plain sums by some 1e-5 of a result.
+    ``abi`` is the calling convention by LLVM's name, where the triple doesn't say it, and
+    ``code_model`` how far from each other code and data may lie.
+    ``shared``: the machine loads a shared object; one that doesn't is given an object file.
+    ``threads``: the machine has an operating system with threads; without one parallel loops are
+    serial, and code stays where it is linked.
     """
 
     triple: str = ""
@@ -59,11 +90,24 @@ class Processor:
     features: str = ""
     quick: bool = False
     winograd: bool = True
+    abi: str = ""
+    code_model: str = "jitdefault"
+    shared: bool = True
+    threads: bool = True
 
     @property
     def is_native(self) -> bool:
         """Whether it is the machine that this runs on."""
         return not self.triple
+
+    @property
+    def name(self) -> str:
+        """Name for users: of PROCESSORS, or else its CPU's."""
+        own = (self.triple, self.cpu, self.features)
+        for name, known in PROCESSORS.items():
+            if own == (known.triple, known.cpu, known.features):
+                return name
+        return self.cpu or self.machine
 
     @property
     def machine(self) -> str:
@@ -85,21 +129,26 @@ class Processor:
         """The processor's vector registers."""
         if self.is_native:
             return _native_vectors()
-        if self.machine == "x86_64":
-            return _x86_vectors({f[1:] for f in self.features.split(",") if f.startswith("+")})
-        return NEON32 if self.triple.startswith("arm") else NEON64
+        if self._architecture:
+            return self._architecture.vectors
+        return _x86_vectors({f[1:] for f in self.features.split(",") if f.startswith("+")})
 
     @property
     def kind(self) -> str:
         """Kind of processor, which schedules depend on: those of one kind suit all processors of
         it.
         """
-        return KINDS.get(self.vectors, self.cpu)
+        return self._architecture.kind if self._architecture else KINDS[self.vectors]
 
     @property
     def size_bits(self) -> int:
         """Bits of C's ``size_t``."""
-        return 32 if self.triple.startswith("arm") else 64
+        return self._architecture.size_bits if self._architecture else 64
+
+    @property
+    def _architecture(self) -> Architecture | None:
+        """Properties of its instruction set; None for x86-64's, which depend on features."""
+        return None if self.machine == "x86_64" else ARCHITECTURES.get(self.machine, UNLISTED)
 
 
 @cache
@@ -116,8 +165,8 @@ def _native_vectors() -> Vectors:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
-    if not _native_triple().startswith("x86_64"):
-        return NEON64
+    if NATIVE.machine != "x86_64":
+        return ARCHITECTURES.get(NATIVE.machine, UNLISTED).vectors
     return _x86_vectors({name for name, present in features.items() if present})
 
 
@@ -128,11 +177,12 @@ def _x86_vectors(features: Set[str]) -> Vectors:
     return AVX2 if {"avx2", "fma"} <= features else SSE
 
 
-def _x86(cpu: str, features: str) -> Processor:
-    return Processor("x86_64-unknown-linux-gnu", cpu, features)
+def _x86(cpu: str, features: str, code_model: str = "jitdefault") -> Processor:
+    return Processor("x86_64-unknown-linux-gnu", cpu, features, code_model=code_model)
 
 
 NATIVE = Processor()
+V2 = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"  # those of each x86-64 since some 2011
 V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"  # System V ABI, AMD64 supplement, table 3.1
 V4 = f"{V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 PROCESSORS = {
@@ -142,15 +192,30 @@ PROCESSORS = {
     "cortex-a9": Processor("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
     "cortex-a53": Processor("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
     "cortex-a72": Processor("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
-}
-KINDS = {
-    SSE: "x86-64-v2",
-    AVX2: "x86-64-v3",
-    AVX512: "x86-64-v4",
-    VNNI: "x86-64-v4 vnni",
-    NEON32: "armv7 neon",
-    NEON64: "armv8",
-}
+    # Any machine of an architecture, as Linux's distributions have it.
+    "x86_64": _x86("x86-64-v2", V2, "default"),
+    "aarch64-linux": Processor(
+        "aarch64-unknown-linux-gnu", "generic", "+neon", code_model="default"
+    ),
+    "arm-linux": Processor(  # the oldest ARMv7-A with NEON, with no more than all of these
+        "arm-unknown-linux-gnueabihf", "cortex-a8", "+neon", code_model="default"
+    ),
+    "riscv64-linux": Processor(
+        "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c",
+        abi="lp64d", code_model="default",
+    ),
+    # No operating system: whoever links objects gives what they call.
+    "thumbv7em": Processor(  # a Cortex-M4 with its floating-point unit
+        "thumbv7em-unknown-none-eabihf", "cortex-m4", "+vfp4d16sp",
+        code_model="default", shared=False, threads=False,
+    ),
+    "wasm32": Processor(
+        "wasm32-unknown-unknown", "generic",
+        "+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext,+simd128",
+        code_model="default", shared=False, threads=False,
+    ),
+}  # fmt: skip
+KINDS = {SSE: "x86-64-v2", AVX2: "x86-64-v3", AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni"}
 WINOGRAD = "-winograd"
 
 

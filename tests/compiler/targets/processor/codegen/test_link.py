@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
@@ -19,6 +20,9 @@ from vdla.compiler.targets.processor.description.processor import (
     NEON32,
     NEON64,
     PROCESSORS,
+    SCALAR,
+    SCALAR_UNFUSED,
+    SIMD128,
     SSE,
     Processor,
     find_processor,
@@ -26,8 +30,16 @@ from vdla.compiler.targets.processor.description.processor import (
 from vdla.support.install import pip_install
 
 OTHERS = [name for name, target in PROCESSORS.items() if target != NATIVE]
-MACHINES = {"x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183}
-HARD_FLOAT = 0x400  # EF_ARM_ABI_FLOAT_HARD
+LOADED = [name for name in OTHERS if PROCESSORS[name].shared]
+MACHINES = {
+    "x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183,
+    "x86_64": 62, "aarch64-linux": 183, "arm-linux": 40, "riscv64-linux": 243,
+}  # fmt: skip
+FLAGS_AT = {40: 36, 243: 48}  # where e_flags are, by the machine
+FLAGS = {
+    40: 0x400,  # EF_ARM_ABI_FLOAT_HARD
+    243: 5,  # EF_RISCV_RVC, EF_RISCV_FLOAT_ABI_DOUBLE
+}
 
 
 def rounded(target):
@@ -46,7 +58,7 @@ def present(linker, target):
 
 
 @pytest.mark.parametrize("linker", ["gnu", "ld.lld", "ziglang"])
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", LOADED)
 def test_shared_objects(name, linker, monkeypatch):
     target = find_processor(name)
     if not present(linker, target):
@@ -60,21 +72,22 @@ def test_shared_objects(name, linker, monkeypatch):
     assert b"\0rounded\0" in made
     assert b"\0malloc\0" in made
     assert b"__aeabi_unwind" not in made
-    if name == "cortex-a9":
-        (flags,) = struct.unpack_from("<I", made, 36)
-        assert flags & HARD_FLOAT
+    if machine in FLAGS:
+        (flags,) = struct.unpack_from("<I", made, FLAGS_AT[machine])
+        assert flags & FLAGS[machine] == FLAGS[machine]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", LOADED)
 def test_no_linker(name, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(link, "find_spec", lambda name: None)
     target = find_processor(name)
     with pytest.raises(TargetError) as caught:
         link.find_linker(target)
-    gnu = {62: "x86_64-linux-gnu", 40: "arm-linux-gnueabihf", 183: "aarch64-linux-gnu"}[
-        MACHINES[name]
-    ]
+    gnu = {
+        62: "x86_64-linux-gnu", 40: "arm-linux-gnueabihf", 183: "aarch64-linux-gnu",
+        243: "riscv64-linux-gnu",
+    }[MACHINES[name]]  # fmt: skip
     assert str(caught.value) == (
         f"target {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; "
         f"install with: apt-get install binutils-{gnu.replace('_', '-')}, "
@@ -99,7 +112,8 @@ def test_a_linker_that_refuses(monkeypatch, tmp_path):
         (
             "cortex-a8",
             "target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
-            "cortex-a72, found cortex-a8",
+            "cortex-a72, x86_64, aarch64-linux, arm-linux, riscv64-linux, thumbv7em, wasm32, "
+            "found cortex-a8",
         ),
         ("native,fast", "target: expected native or native,-winograd, found native,fast"),
     ],
@@ -115,11 +129,30 @@ def test_winograd_switched_off():
     assert find_processor("native").winograd
 
 
+def test_kinds_of_processors():
+    """Records of schedules are found by these."""
+    assert {name: find_processor(name).kind for name in OTHERS} == {
+        "x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v4", "cortex-a9": "armv7 neon",
+        "cortex-a53": "armv8", "cortex-a72": "armv8", "x86_64": "x86-64-v2",
+        "aarch64-linux": "armv8", "arm-linux": "armv7 neon", "riscv64-linux": "riscv64",
+        "thumbv7em": "armv7e-m", "wasm32": "wasm32 simd128",
+    }  # fmt: skip
+
+
+def test_names_of_processors():
+    """Settings that aren't the machine's leave a processor its name."""
+    for name in OTHERS:
+        assert replace(find_processor(name), shared=False, winograd=False).name == name
+    assert Processor("mips-unknown-linux-gnu", "m14k").name == "m14k"
+    assert Processor("mips-unknown-linux-gnu").name == "mips"
+
+
 def test_vectors_of_processors():
     found = {name: find_processor(name).vectors for name in OTHERS}
     assert found == {
         "x86-64-v3": AVX2, "x86-64-v4": AVX512, "cortex-a9": NEON32, "cortex-a53": NEON64,
-        "cortex-a72": NEON64,
+        "cortex-a72": NEON64, "x86_64": SSE, "aarch64-linux": NEON64, "arm-linux": NEON32,
+        "riscv64-linux": SCALAR, "thumbv7em": SCALAR_UNFUSED, "wasm32": SIMD128,
     }  # fmt: skip
     assert Processor("x86_64-unknown-linux-gnu", "x86-64", "").vectors == SSE
     assert Processor("x86_64-unknown-linux-gnu", "x86-64", "+avx2").vectors == SSE  # no fma
