@@ -230,8 +230,8 @@ class Where:
 
 
 def _processor(name: str | Processor | None) -> Processor:
-    """The processor that host code is for, by default this one; with a linker where it isn't."""
+    """The processor that host code is for, by default this one; with a linker if it takes one."""
     result = name if isinstance(name, Processor) else find_processor(name or "native")
-    if not result.is_native:
+    if result.shared and not result.is_native:
         find_linker(result)  # there, or said so before the work
     return result

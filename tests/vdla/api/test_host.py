@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -14,7 +15,7 @@ from vdla import api
 from vdla.boards import MODULES, find_board
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen import link
-from vdla.compiler.targets.processor.description.processor import find_processor
+from vdla.compiler.targets.processor.description.processor import PROCESSORS, find_processor
 from vdla.runtime import Executor, Module, ModuleError, native
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import check_machine
@@ -71,6 +72,34 @@ def test_modules_for_boards(options, config, processor, compiled, vdla, tmp_path
         f"vdla: host code: expected host code for x86_64-linux-gnu, "
         f"found {target.triple} ({processor})\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"), [("thumbv7em", b"\x7fELF"), ("wasm32", b"\0asm\x01\0\0\0")]
+)
+def test_modules_for_machines_that_load_nothing(name, magic, compiled, vdla, tmp_path, monkeypatch):
+    """They have object files, which take no linker; none of them runs here."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(link, "find_spec", lambda name: None)
+    target = find_processor(name)
+    _, module = compiled("--device", "cpu", "--target", name)
+    assert module.host.code.startswith(magic)
+    assert not native.is_shared(module.host.code)
+    done = vdla("run", tmp_path / "m.vdla")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"vdla: host code: expected host code for x86_64-unknown-linux-gnu, "
+        f"found {target.triple} ({target.cpu})\n"
+    )
+
+
+@pytest.mark.parametrize("name", [n for n, p in PROCESSORS.items() if not p.is_native])
+def test_object_files_of_any_processor(name):
+    """Whoever links a program of his own takes the code so."""
+    target = replace(find_processor(name), shared=False)
+    code = api.compile("digits", device="cpu", target=target).host.code
+    relocatable = code.startswith(b"\0asm") or struct.unpack_from("<H", code, 16) == (1,)
+    assert relocatable
 
 
 @pytest.mark.parametrize("options", [("--target", "native"), ("--board", "ulx3s"), ()])
@@ -159,7 +188,8 @@ def test_wrong_names_and_missing_linkers(vdla, tmp_path, monkeypatch):
 
     assert refused("--target", "cortex-a8") == (
         "vdla: target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
-        "cortex-a72, found cortex-a8"
+        "cortex-a72, x86_64, aarch64-linux, arm-linux, riscv64-linux, thumbv7em, wasm32, "
+        "found cortex-a8"
     )
     assert refused("--board", "pynq-z3") == (
         f"vdla: board: expected one of {', '.join(MODULES)}, found pynq-z3; "
