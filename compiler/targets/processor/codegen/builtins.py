@@ -2,7 +2,8 @@
 
 It calls functions, and hands the steps of their ``parallel`` loops to threads. The text suits any
 processor; what waiting loops execute, and the number of the system's clock, are put in here.
-Machines without threads get SERIAL alone, which calls nothing of any library.
+Machines without threads get SERIAL alone, which calls nothing of any library, and those without a
+library for float16 HALVES, its conversions.
 """
 
 from __future__ import annotations
@@ -51,12 +52,61 @@ end:
   ret void
 }
 """
+# Conversions under the names that LLVM calls. A float16 is a float32 with another bias, whose
+# product with 2^112 is exact; the other way bits are rounded to the nearest even number, and those
+# below the least normal float16 (2^-14) by an addition to 0.5, whose last bit is 2^-24.
+HALVES = """\
+
+define weak_odr hidden float @__extendhfsf2(i16 zeroext %half) nounwind {
+  %bits = zext i16 %half to i32
+  %size = and i32 %bits, 32767
+  %sign = and i32 %bits, 32768
+  %high = shl i32 %sign, 16
+  %moved = shl i32 %size, 13
+  %small = bitcast i32 %moved to float
+  %scaled = fmul float %small, 0x46F0000000000000
+  %finite = bitcast float %scaled to i32
+  %infinite = or i32 %moved, 2139095040
+  %wide = icmp uge i32 %size, 31744
+  %chosen = select i1 %wide, i32 %infinite, i32 %finite
+  %signed = or i32 %chosen, %high
+  %result = bitcast i32 %signed to float
+  ret float %result
+}
+
+define weak_odr hidden zeroext i16 @__truncsfhf2(float %x) nounwind {
+  %bits = bitcast float %x to i32
+  %size = and i32 %bits, 2147483647
+  %high = lshr i32 %bits, 16
+  %sign = and i32 %high, 32768
+  %lost = lshr i32 %size, 13
+  %odd = and i32 %lost, 1
+  %above = add i32 %size, -939520001
+  %rounded = add i32 %above, %odd
+  %normal = lshr i32 %rounded, 13
+  %positive = bitcast i32 %size to float
+  %sum = fadd float %positive, 5.000000e-01
+  %fixed = bitcast float %sum to i32
+  %tiny = sub i32 %fixed, 1056964608
+  %payload = and i32 %lost, 1023
+  %nan = or i32 %payload, 32256
+  %is_tiny = icmp ult i32 %size, 947912704
+  %finite = select i1 %is_tiny, i32 %tiny, i32 %normal
+  %is_large = icmp uge i32 %size, 1199566848
+  %limited = select i1 %is_large, i32 31744, i32 %finite
+  %is_nan = icmp ugt i32 %size, 2139095040
+  %chosen = select i1 %is_nan, i32 %nan, i32 %limited
+  %signed = or i32 %chosen, %sign
+  %result = trunc i32 %signed to i16
+  ret i16 %result
+}
+"""
 
 
 def builtins_ir(processor: Processor) -> str:
     """The code for a target, as LLVM's text."""
     if not processor.threads:
-        return SERIAL
+        return SERIAL if processor.has_halves else SERIAL + HALVES
     text = files("vdla.runtime.pool").joinpath(f"pool{processor.size_bits}.ll").read_text()
     pause = PAUSES.get(processor.machine, "")
     declaration = pause.replace("call", "declare").replace(" 1", "")

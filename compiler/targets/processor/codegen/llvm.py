@@ -32,6 +32,7 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
+from vdla.compiler.targets.processor.codegen.halves import with_compared_floats
 from vdla.compiler.targets.processor.codegen.optimize import (
     Settings,
     Workers,
@@ -219,17 +220,25 @@ def _optimized(
     Raises:
         CodegenError: a process ended early.
     """
+    parts = _parts(texts, machine, processor)
+    module = linked([*parts, llvm.parse_bitcode(_builtins(processor))])
+    return module if processor.has_halves else with_compared_floats(module)
+
+
+def _parts(
+    texts: Iterator[str], machine: llvm.TargetMachine, processor: Processor
+) -> list[llvm.ModuleRef]:
+    """A module of each text, optimized, in their order."""
     settings = _settings(processor)
-    pool = llvm.parse_bitcode(_builtins(processor))
     first, second = next(texts), next(texts, None)
     if second is None or available() == 1:
         rest = [text for text in (second, *texts) if text is not None]
-        return linked([*(optimized(text, settings, machine) for text in (first, *rest)), pool])
+        return [optimized(text, settings, machine) for text in (first, *rest)]
     with Workers(settings, available()) as workers:
         for text in (first, second, *texts):
             workers.add(text)
         try:
-            return linked([*workers.modules(), pool])
+            return workers.modules()
         except RuntimeError as error:
             raise CodegenError(f"LLVM: expected a process to optimize, found {error}") from error
 

@@ -51,12 +51,14 @@ SCALAR, SCALAR_UNFUSED = Vectors(4, 8), Vectors(4, 8, fused=False)
 class Architecture:
     """Properties that processors of one instruction set have in common.
 
-    ``kind`` is ``Processor.kind``, and ``size_bits`` are those of C's ``size_t``.
+    ``kind`` is ``Processor.kind``, and ``size_bits`` are those of C's ``size_t``. ``has_halves``:
+    LLVM compares vectors of float16, and a library converts them where no instruction does.
     """
 
     vectors: Vectors
     kind: str
     size_bits: int = 64
+    has_halves: bool = True
 
 
 ARCHITECTURES = {
@@ -65,7 +67,7 @@ ARCHITECTURES = {
     "arm64": Architecture(NEON64, "armv8"),  # its name on macOS
     "riscv64": Architecture(SCALAR, "riscv64"),
     "thumbv7em": Architecture(SCALAR_UNFUSED, "armv7e-m", 32),
-    "wasm32": Architecture(SIMD128, "wasm32 simd128", 32),
+    "wasm32": Architecture(SIMD128, "wasm32 simd128", 32, has_halves=False),
 }
 UNLISTED = ARCHITECTURES["aarch64"]  # of which code takes no instruction by its name
 
@@ -144,6 +146,11 @@ class Processor:
     def size_bits(self) -> int:
         """Bits of C's ``size_t``."""
         return self._architecture.size_bits if self._architecture else 64
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether LLVM has all that code with float16 needs (``Architecture``)."""
+        return self._architecture is None or self._architecture.has_halves
 
     @property
     def _architecture(self) -> Architecture | None:

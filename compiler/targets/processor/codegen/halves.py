@@ -1,0 +1,46 @@
+"""Vectors of float16 where LLVM can't compare them.
+
+LLVM 22.1 aborts, or doesn't end, where it selects instructions of WebAssembly for a comparison of
+vectors of float16. Its passes make these of comparisons of float32 that were float16 before, so
+they are rewritten behind the passes, as comparisons of float32 again, which are exact.
+"""
+
+from __future__ import annotations
+
+import re
+
+import llvmlite.binding as llvm
+
+COMPARISON = re.compile(
+    r"^  (%[\w.]+|%\"[^\"]+\") = fcmp ([a-z ]+) (<\d+ x )half> (.+)$", re.MULTILINE
+)
+
+
+def with_compared_floats(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """A module whose vectors of float16 are compared as vectors of float32."""
+    text = str(module)
+    rewritten = COMPARISON.sub(_as_floats, text)
+    return module if rewritten == text else llvm.parse_assembly(rewritten)
+
+
+def _as_floats(found: re.Match[str]) -> str:
+    """Two conversions and a comparison, for one comparison."""
+    result, condition, lanes, operands = found.groups()
+    name = result.strip('%"')
+    wide = [f'%"{name}.float{n}"' for n in range(2)]
+    conversions = [
+        f"  {to} = fpext {lanes}half> {operand} to {lanes}float>"
+        for to, operand in zip(wide, _pair(operands), strict=True)
+    ]
+    compared = f"  {result} = fcmp {condition} {lanes}float> {', '.join(wide)}"
+    return "\n".join([*conversions, compared])
+
+
+def _pair(operands: str) -> tuple[str, str]:
+    """The two operands of a text, of which a constant one has commas in brackets."""
+    depth = 0
+    for at, letter in enumerate(operands):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and not depth:
+            return operands[:at], operands[at + 1 :].strip()
+    raise ValueError(f"fcmp: expected two operands, found {operands!r}")
