@@ -62,12 +62,18 @@ FOLDED: dict[str, Callable[[int, int], int]] = {
     "floordiv": operator.floordiv,
     "floormod": operator.mod,
 }
+STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 Flat = tuple[int, tuple[tuple[Expr, int], ...]]
 
 
 def memory_type(buffer: Buffer) -> ll.Type:
     """An element as it lies in memory: a bool takes a byte."""
     return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
+
+
+def temporary_bytes(buffer: Buffer) -> int:
+    """Bytes of a temporary; those above STACK_BYTES come from ``malloc``."""
+    return buffer.span * SIZES[buffer.dtype]
 
 
 class Memory(ABC):

@@ -74,14 +74,19 @@ def member(
     return b.gep(pointer, [I32(0), I32(index)], inbounds=True, source_etype=shared)
 
 
+def shares(extent: int) -> tuple[int, int]:
+    """(steps of a task, tasks) of a parallel loop."""
+    steps = ceil_div(extent, TASKS)
+    return steps, ceil_div(extent, steps)
+
+
 def task_function(
     step: ll.Function, shared: ll.LiteralStructType, extent: int
 ) -> tuple[ll.Function, int]:
     """A function of the context and a task's number, which runs the task's steps; and how many
     tasks there are."""
     size = step.args[-1].type
-    steps = ceil_div(extent, TASKS)
-    tasks = ceil_div(extent, steps)
+    steps, tasks = shares(extent)
     task = ll.Function(
         step.module, ll.FunctionType(ll.VoidType(), [POINTER, I32]), f"{step.name}.task"
     )

@@ -8,7 +8,14 @@ from vdla.compiler.targets.lanes import MOST_LANES
 from vdla.compiler.targets.processor.codegen.builtins import PARALLEL
 from vdla.compiler.targets.processor.codegen.emit_dot import emit_dot
 from vdla.compiler.targets.processor.codegen.emit_expr import Expressions
-from vdla.compiler.targets.processor.codegen.emit_memory import I32, POINTER, SIZES, memory_type
+from vdla.compiler.targets.processor.codegen.emit_memory import (
+    I32,
+    POINTER,
+    SIZES,
+    STACK_BYTES,
+    memory_type,
+    temporary_bytes,
+)
 from vdla.compiler.targets.processor.codegen.emit_parallel import (
     free_names,
     internal_function,
@@ -38,7 +45,6 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.visitor import direct_exprs, uses, walk, walk_expr
 from vdla.support.numbers import ceil_div
 
-STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
 SHORT = 16  # steps of an innermost loop that is unrolled without being asked
 FUSED = ("float32", "float64")  # what processors multiply and add at once
@@ -194,7 +200,7 @@ class Emitter:
     def _alloc(self, stmt: Alloc) -> None:
         """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
         buffer = stmt.buffer
-        size = buffer.span * SIZES[buffer.dtype]
+        size = temporary_bytes(buffer)
         if size <= STACK_BYTES:
             kind = ll.ArrayType(memory_type(buffer), buffer.span)
             slot = ll.IRBuilder(self.entry).alloca(kind)

@@ -32,6 +32,7 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
+from vdla.compiler.targets.processor.codegen.flat import flat_function
 from vdla.compiler.targets.processor.codegen.halves import with_compared_floats
 from vdla.compiler.targets.processor.codegen.optimize import (
     Settings,
@@ -41,12 +42,7 @@ from vdla.compiler.targets.processor.codegen.optimize import (
 )
 from vdla.compiler.targets.processor.description.intrinsics import Dot
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
-from vdla.compiler.tir.lower import flatten_blocks
-from vdla.compiler.tir.partition import partition_loops
-from vdla.compiler.tir.spec import FLAT
-from vdla.compiler.tir.verify import verify
 from vdla.compiler.tir.visitor import walk
 from vdla.runtime.threads import Pool, available
 
@@ -256,8 +252,7 @@ def _builtins(processor: Processor) -> bytes:
 
 def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
-    flat = partition_loops(flatten_blocks(check_all_bounds(verify(func))))
-    FLAT.check(flat)
+    flat = flat_function(func)
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
     Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
