@@ -21,7 +21,6 @@ from vdla.isa.config import Config
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.board import BoardDevice
-from vdla.runtime.devices.named import make_device
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
@@ -168,6 +167,8 @@ def _ready(order: Order, module: Module) -> Executor:
             return ready
     _ready_now.clear()
     if device is None:
+        from vdla.runtime.devices.named import make_device  # with the simulator: boards have none
+
         device = make_device(module, order.device, order.config)
     ready = Executor(module, device, order.threads)
     _ready_now.append((order, ready))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -183,3 +185,14 @@ def test_a_board_that_is_unplugged_costs_one_run(module, local):
         with pytest.raises(ResourceLost):
             carried_out(module, local[0], "board", b"")
         assert served._ready_now == []
+
+
+def test_a_boards_processor_needs_no_compiler_and_no_simulator():
+    code = (
+        "import sys\n"
+        "for name in ('llvmlite', 'numba', 'onnx', 'onnxruntime'):\n"
+        "    sys.modules[name] = None\n"
+        "import vdla.boards.served, vdla.farm.serve\n"
+        "assert not any(n.startswith(('vdla.compiler', 'vdla.sim')) for n in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
