@@ -15,6 +15,7 @@ from vdla.api.ready import board_of, module_of
 from vdla.boards.board import Board
 from vdla.boards.reached import VIRTUAL, resource
 from vdla.boards.served import Delivery, Failure, Missing, Order, carry_out, digest_of, run_all
+from vdla.compiler.targets.gpu.description import GPU
 from vdla.farm.status import Status
 from vdla.farm.work import FarmError, Job, JobPool
 from vdla.names.farms import farm_pool
@@ -74,7 +75,7 @@ class Remote:
         return replace(done.value, worker=done.worker)
 
     def _ask(self, work: Callable[[Executor], T]) -> Delivery[T]:
-        """What a worker makes of the module, which is sent where it wasn't before, or is gone."""
+        """A worker's value of the module, which is sent where it is new or gone."""
         key = (self._address, self.order.needs, self.order.digest)
         reply = self._once(work, b"") if key in _sent else Missing()
         if isinstance(reply, Missing):
@@ -126,13 +127,16 @@ def remote(model: Module | str | Path, options: Run) -> Iterator[Remote]:
 
 
 def _needs(options: Run) -> tuple[str, ...]:
-    """Resources that a worker must have: the one named, or what the device is; every worker has a
-    processor."""
+    """Resources that a worker must have: the one named, or what the device is, and the GPU that is
+    the host; every worker has a processor."""
     if options.resource is not None:
-        return () if options.resource == CPU else (options.resource,)
-    if options.board is not None and options.device == "board":
-        return (resource(options.board),)
-    return (options.device,) if options.device in ("rtl", "gpu") else ()
+        first = options.resource
+    elif options.device == "board":
+        first = resource(str(options.board))
+    else:
+        first = options.device
+    names = dict.fromkeys((first, GPU if options.host == GPU else first))
+    return tuple(name for name in names if name not in (CPU, "sim"))
 
 
 def _for_worker(

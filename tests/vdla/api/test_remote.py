@@ -349,6 +349,24 @@ def test_a_process_that_dies():
 
 
 @pytest.mark.parametrize(
+    ("options", "needs"),
+    [
+        (Run(), ()),
+        (Run(device="cpu"), ()),
+        (Run(resource="cpu"), ()),
+        (Run(resource=V3), (V3,)),
+        (Run(device="rtl"), ("rtl",)),
+        (Run(device="board", board="ulx3s"), (BOARD,)),
+        (Run(resource="rtl", host="gpu"), ("rtl", "gpu")),
+        (Run(device="gpu"), ("gpu",)),
+        (Run(resource="lab"), ("lab",)),
+    ],
+)
+def test_what_a_worker_must_have(options, needs):
+    assert remote._needs(options) == needs
+
+
+@pytest.mark.parametrize(
     ("places", "target"), [(["", "virtual"], "cortex-a9"), (["virtual"], None)]
 )
 def test_code_is_for_the_boards_processor_unless_the_board_is_virtual(places, target):
