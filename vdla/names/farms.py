@@ -40,5 +40,6 @@ def access(
         FarmError: the address or the certificates are no good.
     """
     place = Address.read(address, without_encryption)
-    proof = credentials(folder or default_folder(), role) if place.encrypted else None
+    home = Path(folder) if folder else default_folder()  # Python's callers may give a text
+    proof = credentials(home, role) if place.encrypted else None
     return place, proof

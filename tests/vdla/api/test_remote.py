@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -196,6 +197,17 @@ def test_the_profile_is_the_workers(vdla, typed):
     text = vdla(*case, "--resource", "rtl", *typed).out
     assert text.startswith("time on ")
     assert ", the shortest of some runs" in text
+
+
+def test_a_notebook_runs_there_too(farm):
+    """Whose cells run in an event loop; and a folder may be a text."""
+
+    async def cell():
+        return api.run("digits", resource="cpu", farm=str(farm.address), folder=farm.folder.name)
+
+    assert equal(
+        asyncio.run(cell()).outputs["logits"], api.run("digits", device="cpu").outputs["logits"]
+    )
 
 
 # Modules -----------------------------------------------------------------------------------------
