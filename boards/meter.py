@@ -1,9 +1,7 @@
 """Cycles of a tile on a board, as the board's own counters have them.
 
-A process that measures has its board by the lease ``board:NAME``, whose value is where the board
-is: a port as ``vdla run --port`` takes it, nothing for a board whose own processor measures, or
-``virtual`` for the RTL of the whole board. It reaches the board once, before its first candidate,
-and keeps the line.
+A process that measures has its board by the lease ``board:NAME``, whose value is the board's port.
+It reaches the board once, before its first candidate, and keeps the line (``reached.py``).
 """
 
 from __future__ import annotations
@@ -11,30 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vdla.boards import find_board
 from vdla.boards.board import Board, BoardError
-from vdla.boards.connect import connect, find_ports
+from vdla.boards.connect import find_ports
+from vdla.boards.reached import VIRTUAL, forget, reach, reached, resource
 from vdla.compiler.search.measurer import RefusalError
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.search.simulation import Cycles, TileMeter
 from vdla.compiler.targets.accelerator.standalone import LayerProgram
-from vdla.farm.work import ResourceLost, leased
+from vdla.farm.work import leased
 from vdla.isa.config import Config
 from vdla.isa.registers import Fault
 from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.board import BoardDevice, OtherBitstreamError
 from vdla.runtime.errors import DeviceError
-from vdla.support.errors import UserError
 
-VIRTUAL = "virtual"  # in a port's place
 SECONDS = 300.0  # for one candidate; a board that falls silent is noticed much sooner
 OTHER_BITSTREAM = (Fault.PROGRAM_ISA, Fault.PROGRAM_CONFIG)  # one was loaded meanwhile
-
-
-def resource(board: str) -> str:
-    """The name under which processes have a board to themselves: ``board:ulx3s``."""
-    return f"board:{board}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +53,13 @@ class BoardMeter(TileMeter):
             return Cycles("ok", cycles=_cycles(device, built))
         except BoardFault as error:
             if error.fault in OTHER_BITSTREAM:
-                _forget(self.board, port)
+                forget(self.board, port)
                 raise RefusalError(str(error)) from None
             return Cycles("crash", str(error))
         except RunLimitError as error:
             return Cycles("timeout", str(error))
         except LinkError as error:
-            _forget(self.board, port)
+            forget(self.board, port)
             return Cycles("crash", str(error))
         except DeviceError as error:  # the board's memory is too small
             return Cycles("illegal", str(error))
@@ -117,23 +108,7 @@ def check_boards(board: Board, config: Config, ports: Sequence[str]) -> None:
         OtherBitstreamError: its bitstream is for another instruction set or config.
     """
     for port in dict.fromkeys(ports):
-        _reached(board, config, port).transport.close()
-
-
-def _reached(board: Board, config: Config, port: str) -> BoardDevice:
-    """The board at a port, checked to be one of this instruction set and config."""
-    virtual = port == VIRTUAL
-    named = None if virtual else port or None
-    transport = connect(board, config, port=named, virtual=virtual)
-    try:
-        return BoardDevice(config, transport)
-    except BaseException:
-        transport.close()
-        raise
-
-
-# By board and port. A process that works for a farm may outlive a search, and a bitstream.
-_devices: dict[tuple[str, str], BoardDevice] = {}
+        reach(board, config, port).transport.close()
 
 
 def _device(board: str, config: Config, port: str) -> BoardDevice:
@@ -143,21 +118,7 @@ def _device(board: str, config: Config, port: str) -> BoardDevice:
         ResourceLost: it can't be reached, or doesn't answer.
         RefusalError: its bitstream is for another instruction set or config.
     """
-    device = _devices.get((board, port))
-    if device is not None and device.config == config:
-        return device
-    _forget(board, port)
     try:
-        device = _reached(find_board(board), config, port)
+        return reached(board, config, port)
     except OtherBitstreamError as error:
         raise RefusalError(str(error)) from None
-    except UserError as error:
-        raise ResourceLost(str(error)) from None
-    _devices[board, port] = device
-    return device
-
-
-def _forget(board: str, port: str) -> None:
-    """Lets a board's line go, if this process has one."""
-    if device := _devices.pop((board, port), None):
-        device.transport.close()

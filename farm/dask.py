@@ -16,6 +16,7 @@ import time
 from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -126,7 +127,8 @@ def _ask(address: Address, credentials: Credentials | None, question: str) -> An
             await stream.close()
 
     try:
-        return asyncio.run(ask())
+        with ThreadPoolExecutor(1) as thread:  # the caller may have a loop, as a notebook has
+            return thread.submit(asyncio.run, ask()).result()
     except OSError as error:
         raise FarmError(f"{address}: expected an answer of the scheduler, found {error}") from None
 

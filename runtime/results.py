@@ -29,7 +29,8 @@ class StepResult(NamedTuple):
 @dataclass(frozen=True, repr=False)
 class RunResult:
     """Result of one run; an output is an array, or a list of such or None where the model has a
-    sequence or an optional value.
+    sequence or an optional value. ``worker`` is the machine of a farm that ran it, and where the
+    board is there; empty for a run on this machine.
 
     A network may have thousands of steps of a microsecond each, so how each of them went is put
     together when it is asked for.
@@ -38,6 +39,7 @@ class RunResult:
     outputs: dict[str, Any]
     seconds: float
     reports: Sequence[Report] = field(default=(), repr=False)
+    worker: str = ""
 
     @cached_property
     def steps(self) -> list[StepResult]:

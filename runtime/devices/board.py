@@ -35,6 +35,7 @@ class BoardDevice:
     def __init__(self, config: Config, transport: Transport, driver: Driver | None = None) -> None:
         self.config, self.transport = config, transport
         self.driver, self._turns = driver or Driver(transport), Turns()
+        self._image: Dram | None = None  # the newest, which the board's memory has
         own, board = Identity.of(config), self.driver.identity
         self.identity: Identity | None = own
         if board.isa != own.isa:
@@ -50,9 +51,14 @@ class BoardDevice:
     def allocate(self, size: int, constants: bytes) -> Dram:
         """The image of a module."""
         dram, self.address = self.transport.allocate(size)
+        self._image = dram
         dram[: len(constants)] = memoryview(constants)
         self.transport.upload(dram, 0, len(constants))
         return dram
+
+    def has(self, dram: Dram) -> bool:
+        """Whether the board's memory still has an image, and none that was allocated after it."""
+        return self._image is dram
 
     def load(
         self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()

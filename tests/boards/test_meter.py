@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from desk import desk
 
-from vdla.boards import find_board, meter
+from vdla.boards import find_board, meter, reached
 from vdla.boards.board import BoardError
 from vdla.boards.meter import BoardMeter, board_ports, check_boards
 from vdla.compiler.build import place_models
@@ -45,7 +45,7 @@ def board():
     with desk(TINY, None) as (board,):
         lease({"board:ulx3s": board.port})
         yield board
-        meter._forget("ulx3s", board.port)
+        reached.forget("ulx3s", board.port)
     lease({})
 
 

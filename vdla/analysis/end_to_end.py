@@ -100,7 +100,7 @@ def end_to_end(
     shared = shared_tensors(module.steps, (*module.inputs, *module.outputs))
     count = sum(often[str(step)] * module.tensors[name].nbytes for step, name in shared)
     return EndToEnd(
-        host=host.processor if host else HERE,
+        host=host.processor if host else results[0].worker or HERE,
         modelled=host is not None,
         host_ms=1e3 * (host.seconds if host else min(own)),
         transfer_ms=1e3 * transfer_seconds(count, host.processor if host else None, board),

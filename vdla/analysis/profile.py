@@ -59,11 +59,13 @@ class _Step:
 
 @dataclass(frozen=True)
 class Profile:
-    """All steps in order, and the peaks that they are measured by, in 10^9 operations a second."""
+    """All steps in order, and the peaks that they are measured by, in 10^9 operations a second;
+    ``worker`` is the machine of a farm that ran them, empty for this one."""
 
     steps: list[ProfiledStep]
     threads: int
     peaks: dict[str, float]
+    worker: str = ""
 
 
 def profile(

@@ -23,20 +23,17 @@ from vdla.runtime.module import Module
 
 def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]:
     """A model made ready to run as often as you like, and the config it runs on."""
-    board = _board(options)
+    if options.farm is not None:
+        raise UsageError(
+            "--farm: expected a model that is run or profiled, found one to make ready here"
+        )
+    board = board_of(options)
     require(options, check=True)  # it may be a check that the model is made ready for
     if options.waves and options.device != "rtl":
         raise UsageError(
             f"--trace {options.waves}: expected --device rtl for waves, found {options.device}"
         )
-    named = options.config or (board.config if board and not is_module(model) else None)
-    if isinstance(model, Module) or is_module(model):
-        module, config = own_config(model, named, options)
-    else:
-        if options.no_native:
-            raise UsageError(f"--no-native: expected a module, found the model {model}")
-        config = resolve_on(options.board, named, options.settings)
-        module = compiled(model, config, options)
+    module, config = module_of(model, options, board)
     if board is None:
         device = make_device(module, options.device, config, waves=options.waves)
         return Executor(module, device, options.threads), config
@@ -44,7 +41,26 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
     return Executor(module, BoardDevice(config, transport), options.threads), config
 
 
-def _board(options: Run) -> Board | None:
+def module_of(
+    model: Module | str | Path, options: Run, board: Board | None
+) -> tuple[Module, Config]:
+    """A model's module for the device that is to run it, compiled where it isn't yet, and the
+    config it runs on.
+
+    Raises:
+        UsageError: options that don't go with it, or a module for another config.
+        As ``vdla.compile``.
+    """
+    named = options.config or (board.config if board and not is_module(model) else None)
+    if isinstance(model, Module) or is_module(model):
+        return own_config(model, named, options)
+    if options.no_native:
+        raise UsageError(f"--no-native: expected a module, found the model {model}")
+    config = resolve_on(options.board, named, options.settings)
+    return compiled(model, config, options), config
+
+
+def board_of(options: Run) -> Board | None:
     """The board to run on, for the device that is one."""
     check_device(options.device, (*NAMES, "board"))
     if options.device == "board":

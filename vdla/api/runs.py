@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bound, whole
@@ -10,6 +11,7 @@ from vdla.analysis.profile import profile as profiled
 from vdla.api.models import compile_options, given_shapes
 from vdla.api.modules import random_inputs
 from vdla.api.ready import prepare
+from vdla.api.remote import remote
 from vdla.compiler.build import import_graph
 from vdla.compiler.frontend.onnx import is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
@@ -34,10 +36,19 @@ def run(model: Module | str | Path, options: Run) -> RunResult:
         InputError: an input is missing, unknown, or has another shape or dtype.
         UsageError: options that don't go together, or a module for another config.
         DeviceError, BoardError, LinkError: the device can't be used.
+        FarmError: the farm can't be reached, or nobody there has the resource.
     """
     require(options)
+    if options.farm is not None:
+        with remote(model, options) as served:
+            return served.run([_inputs(served.module, options)])[0]
     ready, _ = prepare(model, options)
-    return ready.run(random_inputs(ready.module) if options.inputs is None else options.inputs)
+    return ready.run(_inputs(ready.module, options))
+
+
+def _inputs(module: Module, options: Run) -> Mapping[str, object]:
+    """The inputs that are given, or else random ones."""
+    return random_inputs(module) if options.inputs is None else options.inputs
 
 
 @takes(Run)
@@ -88,6 +99,8 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
         As ``run``.
     """
     require(options, profile=True)
+    if options.farm is not None:
+        with remote(model, options) as served:
+            return served.profile(_inputs(served.module, options))
     ready, _ = prepare(model, options)
-    given = random_inputs(ready.module) if options.inputs is None else options.inputs
-    return profiled(ready, given, progress=options.progress)
+    return profiled(ready, _inputs(ready.module, options), progress=options.progress)

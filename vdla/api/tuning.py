@@ -10,7 +10,8 @@ from typing import Any
 
 from vdla.boards import find_board
 from vdla.boards.meter import SECONDS as BOARD_SECONDS
-from vdla.boards.meter import BoardMeter, board_ports, check_boards, resource
+from vdla.boards.meter import BoardMeter, board_ports, check_boards
+from vdla.boards.reached import resource
 from vdla.compiler.build import Options, place_models, placed_graphs
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx

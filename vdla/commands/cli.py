@@ -120,6 +120,7 @@ def run(
         vdla run model.int8.onnx -c paper --input x.npz --output y.npz
         vdla run model.onnx --device cpu --check
         vdla run digits --device board --board ulx3s --virtual
+        vdla run model.onnx --farm tls://127.0.0.1:8786 --resource board:ulx3s
     """
     if check and profile:
         raise UsageError("--profile: expected no --check, found both")

@@ -40,7 +40,8 @@ class TestImages:
 
 
 def test_images(model: str, options: Run, files: RunFiles) -> TestImages | None:
-    """The test images to run: all by default; one on a virtual board, where each takes seconds.
+    """The test images to run: all by default; one on a virtual board, where each takes seconds, and
+    on a farm's board, which may be one.
 
     Raises:
         UsageError: a number of images for a model that has none.
@@ -52,7 +53,8 @@ def test_images(model: str, options: Run, files: RunFiles) -> TestImages | None:
             raise UsageError(f"--images: expected {known}, found {model}")
         return None
     images, labels = split
-    count = files.images or (1 if options.virtual else len(images))
+    slow = options.virtual or (options.farm is not None and options.device == "board")
+    count = files.images or (1 if slow else len(images))
     return TestImages(images[:count], labels[:count], len(images))
 
 

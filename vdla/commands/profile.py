@@ -15,7 +15,8 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
     with progress() as update:
         result = api.profile(model, replace(with_files(options, files), progress=update))
     if json:
-        print_json(asdict(result))
+        own = asdict(result)
+        print_json({name: own[name] for name in own if name != "worker" or result.worker})
         return
     rows = [
         (
@@ -31,7 +32,8 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
         for step in result.steps
     ]
     columns = ("step", "operator", "ms", "share", "cycles", "Mop", "Gop/s", "of peak")
-    table(f"time on {result.threads} threads, the shortest of some runs", columns, rows)
+    where = f" of {result.worker}" if result.worker else ""
+    table(f"time on {result.threads} threads{where}, the shortest of some runs", columns, rows)
     most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in result.peaks.items() if n)
     seconds = sum(s.seconds or 0.0 for s in result.steps)
     console.print(f"{1e3 * seconds:.3f} ms; the peak is {most}")

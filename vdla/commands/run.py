@@ -17,7 +17,7 @@ from vdla.analysis.end_to_end import EndToEnd, end_to_end
 from vdla.analysis.ort import ort_runs
 from vdla.api.modules import random_inputs
 from vdla.boards import find_board
-from vdla.commands.inputs import test_images, with_files
+from vdla.commands.inputs import TestImages, test_images, with_files
 from vdla.commands.output import (
     check_folder,
     log,
@@ -46,6 +46,7 @@ from vdla.sim.trace import write_trace
 from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
+Ran = tuple[Module, Config, list[RunResult]]
 REPEATED_SECONDS = 0.15  # for the shortest time of what the host runs
 
 
@@ -57,14 +58,8 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
     by = energy_table(files.energy)
     options = with_files(options, files)
     split = test_images(model, options, files)
-    ready, config = _prepare(model, options)
-    module = ready.module
-    if split:
-        batches = [{module.inputs[0]: image[None]} for image in split.images]
-    else:
-        given = options.inputs
-        batches = [random_inputs(module) if given is None else dict(given)]
-    results = _run_all(ready, batches)
+    runs = _run_remotely if options.farm else _run_here
+    module, config, results = runs(model, options, split)
     outputs = {name: _joined([r.outputs[name] for r in results]) for name in module.results}
     if files.output is not None:
         write_outputs(files.output, outputs)
@@ -74,13 +69,16 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         _write_run_trace(module, results[0], files.trace)
     board = find_board(options.board) if options.board else None
     whole = end_to_end(module, results, config, board)
-    _report(ready, config, results, outputs, _Figures(_estimate(results, config, by), whole), json)
+    figures = _Figures(_estimate(results, config, by), whole)
+    _report(_Place(module, config, options.device), results, outputs, figures, json)
     if split:
-        accuracy = _accuracy(model, outputs[module.results[0]], batches, split.labels)
-        if len(batches) < split.count:
+        accuracy = _accuracy(
+            model, outputs[module.results[0]], _batches(module, options, split), split.labels
+        )
+        if len(results) < split.count:
             took = sum(result.seconds for result in results) / len(results)
             log.print(
-                f"ran {len(batches)} of {split.count} test images at {took:.1f} s each: "
+                f"ran {len(results)} of {split.count} test images at {took:.1f} s each: "
                 f"all would take {_minutes(took * split.count)}; --images N runs more"
             )
         (log.print if json else say)(accuracy)
@@ -91,16 +89,39 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _prepare(model: str, options: Run) -> tuple[Executor, Config]:
+def _run_here(model: str, options: Run, split: TestImages | None) -> Ran:
+    """Runs a model on this machine."""
     with progress() as update:
-        return api.prepare(model, replace(options, progress=update))
+        ready, config = api.prepare(model, replace(options, progress=update))
+    return ready.module, config, _run_all(ready, _batches(ready.module, options, split))
+
+
+def _run_remotely(model: str, options: Run, split: TestImages | None) -> Ran:
+    """Runs a model on a worker of a farm."""
+    from vdla.api.remote import remote  # which imports what compiles
+
+    with progress() as update, remote(model, replace(options, progress=update)) as served:
+        module, batches = served.module, _batches(served.module, options, split)
+        update("run", 0, len(batches))
+        return module, served.order.config, served.run(batches, _repeated(module, batches))
+
+
+def _batches(module: Module, options: Run, split: TestImages | None) -> list[dict[str, Array]]:
+    """The inputs of each run: test images, those given, or random ones."""
+    if split:
+        return [{module.inputs[0]: image[None]} for image in split.images]
+    return [random_inputs(module) if options.inputs is None else dict(options.inputs)]
+
+
+def _repeated(module: Module, batches: Sequence[Mapping[str, Array]]) -> float:
+    """Seconds for the shortest time of what the host runs, where a single run measures it."""
+    measured = module.accelerated and "host_time" not in module.metadata
+    return REPEATED_SECONDS if measured and len(batches) == 1 else 0.0
 
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:
+    ready.repeats.left = _repeated(ready.module, batches)
     if len(batches) == 1:
-        module = ready.module
-        if module.accelerated and "host_time" not in module.metadata:
-            ready.repeats.left = REPEATED_SECONDS
         return [ready.run(batches[0])]
     results = []
     with progress() as update:
@@ -124,16 +145,25 @@ def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
         np.savez(file, **dict[str, Any](written))
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Module that was run, and where: the config, the device."""
+
+    module: Module
+    config: Config
+    device: str
+
+
 def _report(
-    ready: Executor,
-    config: Config,
+    place: _Place,
     results: Sequence[RunResult],
     outputs: Mapping[str, Array],
     figures: _Figures,
     json: bool,
 ) -> None:
     estimate, whole = figures.energy, figures.end_to_end
-    module, device = ready.module, ready.device.name
+    module, config, device = place.module, place.config, place.device
+    worker = results[0].worker
     cycles = sum(r.cycles or 0 for r in results)
     summary = {name: _summary(value) for name, value in outputs.items()}
     placement = module.metadata.get("placement", [])
@@ -141,6 +171,7 @@ def _report(
         print_json(
             {
                 "device": device,
+                **({"worker": worker} if worker else {}),
                 "config": config.name,
                 "cycles": None if results[0].cycles is None else cycles,
                 "host_layers": processor_layers(placement)[0],
@@ -159,6 +190,7 @@ def _report(
     table("outputs", ("name", "shape", "dtype", "sha256"), rows)
     many = f"{len(results)} inputs, " if len(results) > 1 else ""
     time = f"{many}{sum(r.seconds for r in results):.3f} s on device {device}"
+    time += f" of {worker}" if worker else ""
     if estimate is not None:
         print_energy_table(estimate.table, [estimate.energy])
     if module.accelerated:

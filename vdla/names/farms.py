@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vdla.farm.address import Address
 from vdla.farm.certificates import CLIENT, Credentials, credentials, default_folder
-from vdla.farm.work import JobPool
 from vdla.options.common import Report
 
+if TYPE_CHECKING:  # with Dask, which not everybody has
+    from vdla.farm.client import Farm
 
-def farm_pool(address: str, folder: Path | None, without_encryption: bool, say: Report) -> JobPool:
+
+def farm_pool(address: str, folder: Path | None, without_encryption: bool, say: Report) -> Farm:
     """The machines of the farm at an address.
 
     Args:
@@ -23,7 +26,7 @@ def farm_pool(address: str, folder: Path | None, without_encryption: bool, say: 
         FarmError: the address or the certificates are no good, the farm can't be reached, or it
             runs another vdla.
     """
-    from vdla.farm.client import Farm  # with Dask, which not everybody has
+    from vdla.farm.client import Farm
 
     return Farm(*access(address, folder, without_encryption, CLIENT), say)
 
@@ -37,5 +40,6 @@ def access(
         FarmError: the address or the certificates are no good.
     """
     place = Address.read(address, without_encryption)
-    proof = credentials(folder or default_folder(), role) if place.encrypted else None
+    home = Path(folder) if folder else default_folder()  # Python's callers may give a text
+    proof = credentials(home, role) if place.encrypted else None
     return place, proof

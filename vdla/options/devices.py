@@ -10,13 +10,42 @@ from collections.abc import Mapping
 from vdla.options import spelling
 from vdla.options.common import Sized
 
-PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
+CPU = "cpu"  # the processor at hand
+PROCESSORS = (CPU, "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
 NAMED = spelling.Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not the processor at hand
 RESOURCE = "What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu."
 SECTION = (  # of help, about them
     "--device", "--port", "--virtual", "--toolchain", "--target", "--host", "--gpu", "--threads",
     "--place", "--placement", "--no-native",
 )  # fmt: skip
+
+
+def device_of_resource(resource: str | None) -> tuple[str | None, str | None]:
+    """The device that runs on a worker's resource, and the board; None where it says neither.
+
+    ``board:ulx3s`` is a board, ``cpu`` and ``cpu:x86-64-v3`` are processors, ``rtl`` and ``gpu``
+    are what their names say; any other resource leaves the device to ``--device``.
+
+    Raises:
+        UsageError: it is no name of a resource.
+    """
+    if resource is None:
+        return None, None
+    if not isinstance(resource, str) or resource.split() != [resource] or "=" in resource:
+        raise spelling.UsageError(
+            f"--resource: expected a name that a worker announces, as board:ulx3s, found "
+            f"{resource!r}; `vdla farm status` lists them"
+        )
+    kind, _, name = resource.partition(":")
+    if kind == "board" and name:
+        return kind, name
+    return (kind if kind == CPU or resource in ("rtl", "gpu") else None), None
+
+
+def processor_of_resource(resource: str | None) -> str | None:
+    """The processor that a worker's resource names: ``x86-64-v3`` of ``cpu:x86-64-v3``."""
+    kind, _, name = (resource or "").partition(":")
+    return name or None if kind == CPU else None
 
 
 class Placed(Sized):
@@ -92,6 +121,14 @@ def placement() -> spelling.Default:
         "capability", "--placement", typed=str, compiles=True,
         only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",
         help="All that the accelerator can run goes there; or cost: what is faster there.",
+    )  # fmt: skip
+
+
+def resource() -> spelling.Default:
+    """The resource of a farm's worker that a model runs on."""
+    return spelling.option(
+        None, "--resource", typed=str | None, only=[spelling.Only("farm")], metavar="NAME",
+        help="What the farm's worker runs it on: board:ulx3s, rtl, gpu, cpu, cpu:x86-64-v3.",
     )  # fmt: skip
 
 

@@ -28,8 +28,9 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     ),
     "The search": (
         "--trials", "--budget", "--time", "--searcher", "--strategy", "--seed", "--log", "--resume",
-        "--workers", "--farm", "--folder", "--without-encryption",
+        "--workers",
     ),
+    "Many machines": ("--farm", "--resource", "--folder", "--without-encryption"),
     "Files": (
         "--input", "--output", "--output-file", "--out", "--report", "--csv", "--format", "--trace",
         "--trace-layer", "--dump", "--export", "--stdin", "--json",

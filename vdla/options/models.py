@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdla.options import devices, fields
-from vdla.options.common import Progress, Report, Sized, progress, report
+from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.devices import Placed
-from vdla.options.spelling import Only, option, python_only
+from vdla.options.spelling import Only, UsageError, option, python_only
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
@@ -84,6 +84,9 @@ class Run(Placed):
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.
+    With a ``farm``, one of its workers runs the model, on its ``resource``, which says what the
+    device is: ``board:ulx3s``, ``rtl``, ``gpu``, ``cpu``, or a processor that code is made for, as
+    ``cpu:x86-64-v3``. ``folder`` has the farm's certificates.
     ``waves`` is an FST file that the RTL writes. ``check`` compares ``samples`` random inputs, or
     those in ``batches``. ``report`` is told what takes long.
     """
@@ -100,11 +103,11 @@ class Run(Placed):
         "The board; simulated: the one whose memory it is.", WITH_BOARD
     )
     port: str | None = option(
-        None, "--port", typed=str | None, only=[ON_BOARD], metavar="PORT",
+        None, "--port", typed=str | None, only=[NO_FARM, ON_BOARD], metavar="PORT",
         help="The board's serial port; default: found.",
     )  # fmt: skip
     virtual: bool = option(
-        False, "--virtual", typed=bool, only=[ON_BOARD],
+        False, "--virtual", typed=bool, only=[NO_FARM, ON_BOARD],
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
     target: str | Processor | None = devices.target("native, or less of it: native,-winograd")
@@ -129,12 +132,33 @@ class Run(Placed):
     placement: str = devices.placement()
     strict: bool = fields.strict()
     turns: int = fields.turns()
+    farm: str | None = fields.farm(Only("check", given=False))
+    resource: str | None = devices.resource()
+    folder: Path | None = fields.folder()
+    without_encryption: bool = fields.without_encryption()
     waves: Path | None = python_only(None, "An FST file for waves, of the RTL.")
     batches: Sequence[Inputs] = python_only(
         (), "Inputs that ``check`` compares, in place of random ones."
     )
     progress: Progress = progress()
     report: Report = report()
+
+    def __post_init__(self) -> None:
+        """Takes the device and the board from the resource, where it names them.
+
+        Raises:
+            UsageError: it is no name of one, or says others than those given.
+        """
+        super().__post_init__()
+        device, board = devices.device_of_resource(self.resource)
+        for name, value, usual in (("device", device, Run.device), ("board", board, None)):
+            own = getattr(self, name)
+            if value is not None and own not in (usual, value):
+                raise UsageError(
+                    f"--{name}: expected {value}, as --resource {self.resource} says, found {own}"
+                )
+            if value is not None:
+                object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -158,8 +182,8 @@ class RunFiles:
     images: int | None = option(
         None, "--images", typed=int | None, min=1,
         only=(Only("input", given=False), Only("profile", given=False)),
-        help="Of a bundled model's test images, so many; default: all; one on a virtual board, "
-        "none with --check.",
+        help="Of a bundled model's test images, so many; default: all; one on a virtual board or "
+        "a farm's, none with --check.",
     )  # fmt: skip
     energy: str | None = fields.energy(ON_SIMULATOR, *RUN_ALONE)
 
