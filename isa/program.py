@@ -33,6 +33,7 @@ from vdla.support.errors import UserError
 MAGIC = b"VDLAPROG"
 VERSION = 2
 _HEADER = struct.Struct("<8sHH4s4sIII")
+HEADER_BYTES = _HEADER.size
 _SEGMENT = struct.Struct("<II")
 _CRC = struct.Struct("<I")
 
