@@ -36,6 +36,7 @@ from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.gpu.description import ANY, GPU, Gpu
 from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.part import PLAIN, CodeForm
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.targets.target import Code, Layout, Target, check_places, place, place_node
@@ -63,8 +64,8 @@ class Options:
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
     ``functions`` are those of the processor's functions. ``dump`` is a folder for the text after
     every pass. ``progress`` is told (what, done, of). ``processor`` runs what the others don't;
-    ``gpu`` is what kernels must keep to. ``target`` is another package's, in the accelerator's
-    place.
+    ``form`` is that of its code. ``gpu`` is what kernels must keep to. ``target`` is another
+    package's, in the accelerator's place.
     """
 
     device: str = ACCELERATOR
@@ -82,6 +83,7 @@ class Options:
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     processor: Processor = NATIVE
+    form: CodeForm = PLAIN
     gpu: Gpu = ANY
     target: Target | None = None
 
@@ -100,10 +102,8 @@ class Options:
         if GPU in (self.device, self.host):
             before.append(GpuTarget(self.gpu, traces=self.traces(self.gpu.name)))
         alone = not before
-        return (
-            *before,
-            ProcessorTarget(self.processor, alone=alone, traces=self.traces(self.processor.kind)),
-        )
+        traces = self.traces(self.processor.kind)
+        return (*before, ProcessorTarget(self.processor, alone, traces, self.form))
 
     def traces(self, machine: str) -> Traces:
         """The tuned schedules of functions on a machine."""

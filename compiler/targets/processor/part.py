@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
@@ -27,19 +28,36 @@ from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Host, Onnx, Open, Step
 
 
+@dataclass(frozen=True)
+class CodeForm:
+    """Form in which a module has its functions: what their symbols begin with, and whether they are
+    assembly text and no object file."""
+
+    prefix: str = ""
+    assembly: bool = False
+
+
+PLAIN = CodeForm()
+
+
 class HostPart(Part):
     """Functions of a processor, and models of onnxruntime.
 
     ``given`` are the functions as ``finish`` gave them; ``codes`` write over operands where that is
-    possible, which ``views`` has.
+    possible, which ``views`` has. ``form`` is that of their code.
     """
 
     codes: FunctionCodes
 
     def __init__(
-        self, graph: Graph, placements: Placements, codes: FunctionCodes, processor: Processor
+        self,
+        graph: Graph,
+        placements: Placements,
+        codes: FunctionCodes,
+        processor: Processor,
+        form: CodeForm,
     ) -> None:
-        self.graph, self.given, self.processor = graph, codes, processor
+        self.graph, self.given, self.processor, self.form = graph, codes, processor, form
         self.codes, self.views = in_place(graph, placements, codes)
 
     @property
@@ -79,7 +97,8 @@ class HostPart(Part):
         """
         self._write(dump)
         jumps = bool(self.graph.of(Flow))  # which are the runtime's, in every piece of code
-        module.host = native_code(self.functions.values(), self.processor, empty=jumps)
+        functions = self.functions.values()
+        module.host = native_code(functions, self.processor, self.form, empty=jumps)
         module.external = {node.name: node.model for node in self._external()}
 
     def _external(self) -> list[ops.External]:
@@ -98,7 +117,11 @@ class HostPart(Part):
 
 
 def native_code(
-    functions: Iterable[PrimFunc], processor: Processor = NATIVE, *, empty: bool = False
+    functions: Iterable[PrimFunc],
+    processor: Processor = NATIVE,
+    form: CodeForm = PLAIN,
+    *,
+    empty: bool = False,
 ) -> HostCode | None:
     """The functions, ready for a target; None if there are none, unless code may be ``empty``.
 
@@ -112,11 +135,15 @@ def native_code(
     funcs = list(functions)
     if not funcs and not empty:
         return None
-    code = compile_object(funcs, processor)
+    code = (
+        compile_assembly(funcs, processor, form.prefix).encode()
+        if form.assembly
+        else compile_object(funcs, processor, form.prefix)
+    )
     sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}
     if processor.is_native:
         return HostCode(code, *host_machine(), sizes)
-    if processor.shared:
+    if processor.shared and not form.assembly:
         code = link_shared(code, processor)
     return HostCode(code, processor.triple, processor.cpu, processor.features, sizes)
 

@@ -14,7 +14,7 @@ from vdla.compiler.placement import ONNXRUNTIME, PROCESSOR, Placement, Placement
 from vdla.compiler.targets.functions import FunctionCodes, Traces, codes_of, told_apart, untuned
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.node_functions import node_functions
-from vdla.compiler.targets.processor.part import HostPart
+from vdla.compiler.targets.processor.part import PLAIN, CodeForm, HostPart
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.targets.processor.rewrites.products import stack_products
@@ -28,7 +28,7 @@ ALONE = Placement(PROCESSOR, "device cpu has no accelerator")
 class ProcessorTarget(Target):
     """A processor; ``alone`` where no accelerator is beside it.
 
-    ``traces`` gives the tuned schedules of its functions.
+    ``traces`` gives the tuned schedules of its functions, ``form`` is that of their code.
     """
 
     DEVICE: ClassVar[str] = PROCESSOR
@@ -36,6 +36,7 @@ class ProcessorTarget(Target):
     processor: Processor = NATIVE
     alone: bool = False
     traces: Traces = untuned
+    form: CodeForm = PLAIN
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
@@ -88,7 +89,7 @@ class ProcessorTarget(Target):
 
     def part(self, graph: Graph, placements: Placements, codes: FunctionCodes) -> HostPart:
         """Functions in place, and what onnxruntime runs."""
-        return HostPart(graph, placements, told_apart(codes), self.processor)
+        return HostPart(graph, placements, told_apart(codes), self.processor, self.form)
 
 
 def _placed(run: Rewrite) -> Layout:

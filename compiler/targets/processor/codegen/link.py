@@ -24,7 +24,8 @@ def find_linker(processor: Processor) -> list[str]:
     Raises:
         TargetError: there is none.
     """
-    for tool in (f"{processor.gnu}-ld", "ld.lld"):
+    own = "ld" if processor.is_native else f"{processor.gnu}-ld"
+    for tool in (own, "ld.lld"):
         path = shutil.which(tool)
         if path:
             return [path]

@@ -83,14 +83,17 @@ def instructions(module: ll.Module) -> int:
     return sum(len(block.instructions) for f in module.functions for block in f.blocks)
 
 
-def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> bytes:
-    """The functions as an object file, optimized, which exports each by its name.
+def compile_object(
+    funcs: Iterable[PrimFunc], processor: Processor = NATIVE, prefix: str = ""
+) -> bytes:
+    """The functions as an object file, optimized, which exports each by its name behind a prefix.
 
     Raises:
         CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
     """
-    machine = _target_machine(processor, reloc="pic")
+    machine = target_machine(processor, reloc="pic")
     module = _optimized(_texts(funcs, processor), machine, processor)
+    _put_before(prefix, module)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
@@ -100,19 +103,29 @@ def compile_optimized(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) 
     Raises:
         CodegenError: as ``compile_object``.
     """
-    machine = _target_machine(processor, reloc="pic")
+    machine = target_machine(processor, reloc="pic")
     return str(_optimized(_texts(funcs, processor), machine, processor))
 
 
-def compile_assembly(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
+def compile_assembly(
+    funcs: Iterable[PrimFunc], processor: Processor = NATIVE, prefix: str = ""
+) -> str:
     """The functions as the assembly text of ``compile_object``'s object file.
 
     Raises:
         CodegenError: as ``compile_object``.
     """
-    machine = _target_machine(processor, reloc="pic")
+    machine = target_machine(processor, reloc="pic")
     module = _optimized(_texts(funcs, processor), machine, processor)
+    _put_before(prefix, module)
     return machine.emit_assembly(module)  # type: ignore[no-any-return]
+
+
+def _put_before(prefix: str, module: llvm.ModuleRef) -> None:
+    """Puts a prefix before the names of all that a module exports."""
+    for function in module.functions if prefix else ():
+        if not function.is_declaration and function.linkage != llvm.Linkage.internal:
+            function.name = prefix + function.name
 
 
 def jit(
@@ -126,8 +139,8 @@ def jit(
         CodegenError: as ``compile_ir``.
     """
     group = tuple(funcs)
-    module = _optimized(_texts(group, processor), _target_machine(processor), processor)
-    engine = llvm.create_mcjit_compiler(module, _target_machine(processor))
+    module = _optimized(_texts(group, processor), target_machine(processor), processor)
+    engine = llvm.create_mcjit_compiler(module, target_machine(processor))
     engine.finalize_object()
     code = Compiled(engine)
     pool = Pool(code, threads) if threads > 1 else None
@@ -196,7 +209,7 @@ def _settings(processor: Processor) -> Settings:
     return Settings(p.triple, p.cpu, p.features, p.quick, p.abi, p.code_model, fixed=not p.threads)
 
 
-def _target_machine(processor: Processor, reloc: str = "default") -> llvm.TargetMachine:
+def target_machine(processor: Processor, reloc: str = "default") -> llvm.TargetMachine:
     """LLVM's description of a target, with which it optimizes and emits."""
     try:
         return _settings(processor).machine(reloc)
@@ -242,7 +255,7 @@ def _parts(
 @cache
 def _builtins(processor: Processor) -> bytes:
     """Functions that every object brings along, optimized, as LLVM's bit code."""
-    machine = _target_machine(processor)
+    machine = target_machine(processor)
     module = optimized(builtins_ir(processor), _settings(processor), machine)
     return module.as_bitcode()  # type: ignore[no-any-return]
 
