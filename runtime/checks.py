@@ -173,6 +173,8 @@ def _check_step(module: Module, number: int, step: Step) -> None:
     if isinstance(step, Jump | Next | Call) and not 0 <= step.to <= len(module.steps):
         expected = f"a step from 0 to {len(module.steps)} to go on with"
         raise ModuleError(f"step {step}: expected {expected}, found {step.to}")
+    if isinstance(step, Jump) and step.to <= number:
+        raise ModuleError(f"step {step}: expected a jump to a step behind it, found {step.to}")
     if isinstance(step, Jump) and step.condition:
         _check_single(module, f"step {step}", "a condition", step.condition, "bool")
     elif isinstance(step, Next):

@@ -25,7 +25,6 @@ from vdla.runtime.checks import check_device, check_inputs, check_layout
 from vdla.runtime.copies import NOTHING, Copies, plan_copies
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
-from vdla.runtime.dram import Ranges
 from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import InputError
 from vdla.runtime.external import Session
@@ -51,6 +50,7 @@ from vdla.runtime.plan import (
 from vdla.runtime.repeats import Repeats
 from vdla.runtime.results import Report, RunResult, StepResult
 from vdla.runtime.rows import Exits, Place, control_of, split
+from vdla.runtime.table import shared_ranges
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.runtime.values import assembled, taken_apart
@@ -264,10 +264,8 @@ class Executor:
             action = self._prepare_outside(step)
         else:
             assert isinstance(step, Accelerate)
-            program, steps = self.module.programs[step.program], self.module.steps
-            jumps = bool(plan.targets(steps))  # then any step may come before, and behind
-            given = self._touched(steps if jumps else steps[:number], self.module.inputs)
-            wanted = self._touched(steps if jumps else steps[number + 1 :], self.module.outputs)
+            program = self.module.programs[step.program]
+            given, wanted = shared_ranges(self.module, number)
             action = self.device.load(program, self.dram, given, wanted)
 
         def run() -> Report:
@@ -312,13 +310,6 @@ class Executor:
             return None if cycles is None else DeviceResult(cycles)
 
         return run
-
-    def _touched(self, steps: Sequence[Step], others: Sequence[str]) -> Ranges:
-        """The bytes of the tensors that some host steps read or write, and of some others."""
-        names = dict.fromkeys((*plan.host_tensors(steps), *others))
-        result = [self.module.tensors[name] for name in names]
-        first = len(self.module.constants)
-        return sorted((t.offset, t.offset + t.nbytes) for t in result if t.offset >= first)
 
 
 def _constants(module: Module) -> set[str]:

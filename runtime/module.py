@@ -6,12 +6,13 @@ Layout, little-endian, without gaps, so that every byte is covered by a check::
     version   u32       FORMAT_VERSION
     length    u32       bytes of the header
     crc       u32       CRC-32 of the header
-    header    JSON      see Module.header
-    sections            one behind another: constants, host code, source of kernels, one per
-                        accelerator program, one per ONNX model, one per code for another package's
-                        target
+    header    JSON      see Module.header; blanks behind it align what follows
+    sections            one behind another: the table, constants, host code, source of kernels, one
+                        per accelerator program, one per ONNX model, one per code for another
+                        package's target
 
-The header lists each section's name, size and CRC-32 in file order.
+The header lists each section's name, size and CRC-32 in file order. The table says in numbers what
+``runtime/c`` needs of the header (``table.py``).
 """
 
 from __future__ import annotations
@@ -19,90 +20,33 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import prod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vdla.isa.identity import Identity
 from vdla.runtime import kernels, plan, values
-from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.contents import NOBODY, Contents, HostCode, TensorInfo
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.header import check_header
-from vdla.runtime.kernels import Kernels
-from vdla.runtime.plan import Plan
-from vdla.runtime.values import Values
+from vdla.runtime.table import ALIGN, table_of
 from vdla.support.files import write_bytes
 from vdla.support.json_text import read_json
 from vdla.support.tables import html_table
 
+__all__ = ["NOBODY", "HostCode", "Module", "TensorInfo"]
+
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 PREFIX = struct.Struct("<8sIII")
-NOBODY = Identity("", "")  # of a module without programs
-CONSTANTS, HOST_CODE, KERNELS = "constants", "host", "kernels"
+TABLE, CONSTANTS, HOST_CODE, KERNELS = "table", "constants", "host", "kernels"
 PROGRAM, EXTERNAL, OUTSIDE = "program:", "onnx:", "outside:"
 
 
-@dataclass(frozen=True)
-class TensorInfo:
-    """A tensor in the DRAM image: its shape in memory, element type and byte offset."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    offset: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the tensor takes."""
-        return prod(self.shape) * dtype_of(self.dtype).itemsize
-
-    def __str__(self) -> str:
-        return f"{self.dtype}{list(self.shape)}"
-
-
-@dataclass(frozen=True)
-class HostCode:
-    """An object file of host functions and the machine it is for.
-
-    ``functions`` are the bytes that each parameter of a function has, its result last, by name.
-    """
-
-    code: bytes
-    triple: str
-    cpu: str
-    features: str
-    functions: Mapping[str, tuple[int, ...]]
-
-
 @dataclass(repr=False)
-class Module:
-    """A compiled network.
-
-    ``steps`` are its run plan. ``kernels`` are launched; ``programs``, ``external`` and ``outside``
-    are the programs, ONNX models and codes for other packages' targets that the steps name.
-    ``arguments`` are inputs that are no tensors, and ``values`` all results, where one isn't.
-    ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with the
-    ``constants``.
-    """
-
-    tensors: dict[str, TensorInfo]
-    inputs: list[str]
-    outputs: list[str]
-    dram_bytes: int
-    steps: Plan
-    constants: bytes = b""
-    host: HostCode | None = None
-    kernels: Kernels | None = None
-    programs: dict[str, bytes] = field(default_factory=dict)
-    external: dict[str, bytes] = field(default_factory=dict)
-    outside: dict[str, bytes] = field(default_factory=dict)
-    config: dict[str, Any] = field(default_factory=dict)
-    identity: Identity = NOBODY
-    metadata: dict[str, Any] = field(default_factory=dict)
-    arguments: Values = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
+class Module(Contents):
+    """A compiled network, which is read from a file and written to one."""
 
     def __repr__(self) -> str:
         inputs, outputs = (
@@ -119,37 +63,6 @@ class Module:
         columns = ("operator", "kind", "device", "reason")
         rows = [[row["name"], row["op"], row["device"], row["reason"]] for row in placement]
         return html_table(repr(self), columns, rows)
-
-    @property
-    def accelerated(self) -> bool:
-        """Whether any step needs an accelerator."""
-        return bool(plan.accelerator_steps(self.steps))
-
-    @property
-    def results(self) -> list[str]:
-        """The names of what a run gives, in order: outputs whose sizes depend on data among them,
-        for which a single one of ``outputs`` stands."""
-        if self.values:
-            return list(self.values)
-        orders = (step.order for step in self.steps if isinstance(step, plan.Open))
-        return list(next(orders, self.outputs))
-
-    def stream_names(self, program: str, instructions: int) -> tuple[list[str], list[str]]:
-        """The layer and the stage of each of a program's instructions; none where the module says
-        neither.
-
-        Raises:
-            ModuleError: it says them for another number of instructions.
-        """
-        stream = self.metadata.get("streams", {}).get(program, {"layers": [], "stages": []})
-        counts, stages = [count for _, count in stream["layers"]], stream["stages"]
-        for what, count in (("layers", sum(counts)), ("stages", len(stages))):
-            if count not in (0, instructions):
-                raise ModuleError(
-                    f"header: streams: {program}: expected {what} of {instructions} instructions, "
-                    f"found those of {count}"
-                )
-        return [name for name, count in stream["layers"] for _ in range(count)], stages
 
     def header(self) -> dict[str, Any]:
         """JSON header of the file, sections left out."""
@@ -181,6 +94,27 @@ class Module:
 
     def to_bytes(self) -> bytes:
         """The file's contents."""
+        sections = self._sections()
+        sections = {TABLE: table_of(self, [*sections.items()]), **sections}
+        table = [
+            {"name": name, "size": len(data), "crc32": zlib.crc32(data)}
+            for name, data in sections.items()
+        ]
+        header = json.dumps({**self.header(), "sections": table}, sort_keys=True)
+        return _file(header, sections.values())
+
+    def packed(self) -> bytes:
+        """The file's contents for ``runtime/c`` alone: without header and host code, which is
+        linked beside it."""
+        sections = {
+            name: data
+            for name, data in self._sections().items()
+            if name == CONSTANTS or name.startswith(PROGRAM)
+        }
+        return _file("{}", (table_of(self, [*sections.items()]), *sections.values()))
+
+    def _sections(self) -> dict[str, bytes]:
+        """The sections behind the table."""
         sections = {CONSTANTS: self.constants}
         if self.host:
             sections[HOST_CODE] = self.host.code
@@ -189,13 +123,7 @@ class Module:
         sections.update({PROGRAM + name: code for name, code in self.programs.items()})
         sections.update({EXTERNAL + name: model for name, model in self.external.items()})
         sections.update({OUTSIDE + name: code for name, code in self.outside.items()})
-        table = [
-            {"name": name, "size": len(data), "crc32": zlib.crc32(data)}
-            for name, data in sections.items()
-        ]
-        header = json.dumps({**self.header(), "sections": table}, sort_keys=True).encode()
-        prefix = PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header))
-        return b"".join((prefix, header, *sections.values()))
+        return sections
 
     def save(self, path: str | Path) -> None:
         """Writes the file, whole or not at all."""
@@ -235,6 +163,14 @@ class Module:
                 raise
             what = f"{type(error).__name__} {error}"
             raise ModuleError(f"{where}: expected a complete header, found {what}") from None
+
+
+def _file(header: str, sections: Iterable[bytes]) -> bytes:
+    """A file of a header and sections, the first of which is aligned."""
+    text = header.encode()
+    text += b" " * (-(PREFIX.size + len(text)) % ALIGN)
+    prefix = PREFIX.pack(MAGIC, FORMAT_VERSION, len(text), zlib.crc32(text))
+    return b"".join((prefix, text, *sections))
 
 
 def _read_header(data: bytes, where: str) -> tuple[dict[str, Any], int]:
