@@ -31,7 +31,8 @@ TARGETS = {
 }
 FLAGS = (
     "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument",
-    "-ffreestanding", "-fPIC", "-fno-sanitize=all", "-fno-discard-value-names",
+    "-Wno-unused-function", "-ffreestanding", "-funsigned-char", "-fPIC", "-fno-sanitize=all",
+    "-fno-discard-value-names",
     "-O0", "-Xclang", "-disable-O0-optnone", "-g0", "-S", "-emit-llvm",
 )  # fmt: skip
 NUMBERS = {
@@ -52,7 +53,8 @@ NUMBERS = {
 }  # name: expression in C, comment
 LEFT_OUT = re.compile(r"(;|source_filename|target |attributes |!)")  # lines that begin so
 TRAILING = re.compile(r"(, !llvm\.loop !\d+| #\d+|\s*; preds = .*)$")
-DEFINITION = re.compile(r"^define (internal |)(.*) #\d+ \{$")
+DEFINITION = re.compile(r"^define (internal |)(?:hidden |)(.*) #\d+ \{$")
+TABLE = re.compile(r"^(@.* = .*constant \[.*), align \d+$")  # processors align them as they like
 
 
 def ziglang_version() -> str | None:
@@ -78,7 +80,7 @@ def generated_files() -> dict[str, str]:
 
 def _neutral_text(bits: int) -> str:
     """The pool as LLVM's text, for any processor with pointers of so many bits."""
-    return _agreed(bits, {t: neutral(_compiled(SOURCE.read_text(), t)) for t in TARGETS[bits]})
+    return agreed(bits, {t: neutral(compiled(SOURCE.read_text(), t)) for t in TARGETS[bits]})
 
 
 def _numbers() -> str:
@@ -89,16 +91,16 @@ def _numbers() -> str:
     )
     texts = {}
     for target in (t for targets in TARGETS.values() for t in targets):
-        text = _compiled(SOURCE.read_text() + constants, target)
+        text = compiled(SOURCE.read_text() + constants, target)
         values = dict(re.findall(r"^@number_(\w+) = .*constant i64 (\d+)", text, re.MULTILINE))
         texts[target] = "".join(
             f"{name} = {values[name]}{f'  # {comment}' if comment else ''}\n"
             for name, (_, comment) in NUMBERS.items()
         )
-    return _agreed("64 and 32", texts)
+    return agreed("64 and 32", texts)
 
 
-def _agreed(bits: object, texts: Mapping[str, str]) -> str:
+def agreed(bits: object, texts: Mapping[str, str]) -> str:
     """The text of all targets, by whose names it is given; ends the process if they differ."""
     if len(set(texts.values())) != 1:
         sys.exit(f"pool.c: expected one text for {bits} bits, found several: {', '.join(texts)}")
@@ -111,7 +113,7 @@ def neutral(text: str) -> str:
     for line in text.splitlines():
         if LEFT_OUT.match(line):
             continue
-        line = DEFINITION.sub(_definition, line)
+        line = TABLE.sub(r"\1", DEFINITION.sub(_definition, line))
         line = TRAILING.sub("", line)
         lines.append(re.sub(r" (noundef|dso_local|nuw)\b", "", line))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
@@ -128,18 +130,18 @@ def _definition(line: re.Match[str]) -> str:
     return f"define {internal}{signature} {attributes} {{"
 
 
-def _compiled(source: str, target: str) -> str:
-    """C as LLVM's text, by clang for one of ziglang's targets."""
+def compiled(source: str, target: str, name: str = SOURCE.name) -> str:
+    """C as LLVM's text, by clang for one of ziglang's targets; errors call it ``name``."""
     with TemporaryDirectory() as folder:
-        Path(folder, "pool.c").write_text(source)
+        Path(folder, name).write_text(source)
         command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS]
         done = subprocess.run(
-            [*command, "-o", "pool.ll", "pool.c"],
+            [*command, "-o", "code.ll", name],
             cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             sys.exit(done.stderr.strip())
-        return Path(folder, "pool.ll").read_text()
+        return Path(folder, "code.ll").read_text()
 
 
 def main() -> None:

@@ -106,7 +106,7 @@ def test_loops_that_wait_execute_the_processors_instruction(name, instruction):
 
 
 def test_processors_that_would_get_different_texts(monkeypatch):
-    monkeypatch.setattr(generate, "_compiled", lambda source, target: f"{target}\n")
+    monkeypatch.setattr(generate, "compiled", lambda source, target: f"{target}\n")
     with pytest.raises(SystemExit) as caught:
         generate.generated_files()
     assert str(caught.value) == (
