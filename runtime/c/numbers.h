@@ -1,0 +1,53 @@
+// From isa/ and runtime/ by python -m vdla.runtime.c.generate.
+
+#ifndef VDLA_NUMBERS_H
+#define VDLA_NUMBERS_H
+
+#define MODULE_MAGIC {86, 68, 76, 65, 77, 79, 68, 10}
+#define MODULE_VERSION 8
+#define PROGRAM_MAGIC {86, 68, 76, 65, 80, 82, 79, 71}
+#define PROGRAM_VERSION 2
+#define PROGRAM_HEADER 32
+#define STEP_IS_HOST 0
+#define STEP_IS_VDLA 1
+#define STEP_IS_GPU 2
+#define STEP_IS_ONNXRUNTIME 3
+#define STEP_IS_OUTPUTS 4
+#define STEP_IS_OUTSIDE 5
+#define STEP_IS_COPY 6
+#define STEP_IS_CLEAR 7
+#define STEP_IS_JUMP 8
+#define STEP_IS_NEXT 9
+#define STEP_IS_CALL 10
+#define STEP_IS_RETURN 11
+#define TYPE_SIZES {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+#define POOL_BYTES 320
+#define POOL_OPEN 0
+#define POOL_CLOSED 1
+#define POOL_OVER 2
+#define REGISTER_ID 0x0
+#define REGISTER_CONTROL 0x10
+#define REGISTER_STATUS 0x14
+#define REGISTER_INTERRUPT_STATUS 0x1c
+#define REGISTER_PROGRAM_ISA 0x20
+#define REGISTER_PROGRAM_CONFIG 0x24
+#define REGISTER_PROGRAM_BASE 0x28
+#define REGISTER_PROGRAM_LENGTH 0x2c
+#define REGISTER_DRAM_BASE 0x30
+#define REGISTER_DRAM_SIZE 0x34
+#define REGISTER_FAULT_CAUSE 0x40
+#define REGISTER_FAULT_INSTRUCTION 0x44
+#define REGISTER_CYCLES_LOW 0x50
+#define REGISTER_COUNTERS 0x80
+#define MOST_COUNTERS 24
+#define CORE_IDENTITY 0x56444c41u
+#define CORE_VERSION 0x20000u
+#define CONTROL_START 1
+#define CONTROL_RESET 2
+#define STATUS_BUSY 9
+#define STATUS_DONE 2
+#define STATUS_FAULT 4
+#define EVENTS 3
+#define FAULT_NAMES {"NONE", "PROGRAM_CONFIG", "ILLEGAL", "ADDRESS", "BUS", "PROGRAM_ISA"}
+
+#endif
