@@ -105,7 +105,7 @@ build/mypy:
 	rm -rf build/mypy
 	mkdir -p build/mypy/vdla
 	for room in support farm isa sim hw compiler runtime boards explore; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
-	for part in vdla/*.py $(addprefix vdla/,analysis api commands kernels names options); do ln -sfn ../../../$$part build/mypy/vdla/; done
+	for part in vdla/*.py $(addprefix vdla/,analysis api commands kernels names options packaging); do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 .venv/user: pyproject.toml setup.py

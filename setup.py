@@ -36,6 +36,8 @@ setup(
             "*.v",
             "*.c",
             "*.h",
+            "*.hpp",
+            "*.mjs",
             "*.ll",
             "*.ll.xz",
             "*.o.xz",
@@ -43,6 +45,7 @@ setup(
             "py.typed",
         ],
         "vdla.analysis.report": ["*.html", "*.css", "*.js"],
+        "vdla.packaging": ["data/*/*.py", "data/*/*.html", "data/*/*.css", "data/*/*.js"],
         "vdla.commands.schemas": ["*.json"],
     },
 )

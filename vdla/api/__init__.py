@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
+    from vdla.api.packages import package
     from vdla.api.ready import prepare as prepare
     from vdla.api.runs import check, profile, run
     from vdla.api.synthesis import synth
@@ -39,6 +40,7 @@ HOMES = {
     "vdla.api.models": ("compile", "quantize"),
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
+    "vdla.api.packages": ("package",),
     "vdla.api.ready": ("prepare",),
     "vdla.api.runs": ("check", "profile", "run"),
     "vdla.api.synthesis": ("synth",),
@@ -56,9 +58,9 @@ HOMES = {
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
-    "offload", "parse", "profile", "quantize", "register_operator", "relu", "run", "same_schedule",
-    "scan", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
-    "while_loop",
+    "offload", "package", "parse", "profile", "quantize", "register_operator", "relu", "run",
+    "same_schedule", "scan", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te",
+    "tune", "while_loop",
 ]  # fmt: skip
 
 

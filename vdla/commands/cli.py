@@ -26,6 +26,7 @@ from vdla.options import (
     Lockstep,
     Offload,
     OffloadOutput,
+    Package,
     Quantize,
     Run,
     RunFiles,
@@ -95,6 +96,22 @@ def compile_(
     from vdla.commands import transform
 
     transform.compile_model(model, output, options, json)
+
+
+@command(app)
+def package(
+    model: Annotated[str, Argument("MODEL|M.vdla")], options: Package, json: Json = False
+) -> None:
+    """Package a model for programs without vdla: a C library, its sources, a wheel, a web page.
+
+    Examples:
+        vdla package digits --as static --target thumbv7em
+        vdla package model.onnx --as wheel --version 1.0
+        vdla package digits --as page
+    """
+    from vdla.commands import packages
+
+    packages.package(model, options, json)
 
 
 @command(app)

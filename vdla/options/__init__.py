@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vdla.options.designs import Evaluate, Explore, ExploreOutput
     from vdla.options.hardware import Lockstep, Synth
     from vdla.options.models import Compile, Quantize, Run, RunFiles
+    from vdla.options.packages import Package
     from vdla.options.tuning import Tune
 
 HOMES = {
@@ -26,11 +27,12 @@ HOMES = {
     "vdla.options.designs": ("Evaluate", "Explore", "ExploreOutput"),
     "vdla.options.hardware": ("Lockstep", "Synth"),
     "vdla.options.models": ("Compile", "Quantize", "Run", "RunFiles"),
+    "vdla.options.packages": ("Package",),
     "vdla.options.tuning": ("Tune",),
 }
 __all__ = [
     "Compare", "CompareOutput", "Compile", "Evaluate", "Explore", "ExploreOutput", "Lockstep",
-    "Offload", "OffloadOutput", "Quantize", "Run", "RunFiles", "Synth", "Tune",
+    "Offload", "OffloadOutput", "Package", "Quantize", "Run", "RunFiles", "Synth", "Tune",
 ]  # fmt: skip
 
 

@@ -33,11 +33,11 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     "Many machines": ("--farm", "--resource", "--folder", "--without-encryption"),
     "Files": (
         "--input", "--output", "--output-file", "--out", "--report", "--csv", "--format", "--trace",
-        "--trace-layer", "--dump", "--export", "--stdin", "--json",
+        "--trace-layer", "--dump", "--export", "--as", "--name", "--version", "--stdin", "--json",
     ),
 }  # fmt: skip
 COMMANDS = {  # the commands by what they are for
-    "Compile and run": ("compile", "run", "quantize"),
+    "Compile and run": ("compile", "run", "quantize", "package"),
     "Measure": ("compare", "offload", "lockstep"),
     "Search": ("tune", "evaluate", "explore"),
     "Boards and hardware": ("synth", "hw", "isa"),

@@ -31,6 +31,7 @@ COMMANDS = {  # quick ones; the rest of the tests check the others, wherever the
     "evaluate-stdin": [("evaluate", "digits", "-c", "tiny", "--level", "model", "--stdin")],
     "models": [("models",)],
     "offload": [("offload", "digits", "--board", "pynq-z2")],
+    "package": [("package", "digits")],
     "run": [("run", "digits", "-c", "tiny", *ENERGY), ("run", "digits", "--device", "cpu")],
     "run-check": [("run", "digits", "-c", "tiny", "--check")],
     "run-profile": [("run", "digits", "-c", "tiny", "--profile")],

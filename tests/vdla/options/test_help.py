@@ -39,7 +39,7 @@ def test_every_option_has_one_section():
         for each in command.params
         if isinstance(each, click.Option)
     }
-    own = {"--as", "--processes", "--dashboard"}  # of one command with few options
+    own = {"--processes", "--dashboard"}  # of one command with few options
     assert options - set(known) == own
     assert set(known) - options == set()
 

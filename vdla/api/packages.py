@@ -1,0 +1,224 @@
+"""Models as other programs take them: ``vdla.package``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vdla.api.host import timed_model
+from vdla.api.models import compile_options
+from vdla.api.modules import load
+from vdla.boards import find_board
+from vdla.compiler.targets.processor.description.processor import (
+    NATIVE,
+    PROCESSORS,
+    Processor,
+    find_processor,
+)
+from vdla.compiler.targets.processor.part import CodeForm
+from vdla.names.configs import resolve_on
+from vdla.names.models import is_module, model_file
+from vdla.names.where import Where
+from vdla.options import Package
+from vdla.options.spelling import UsageError, given, require, takes
+from vdla.packaging.errors import PackageError
+from vdla.packaging.forms import FORMS, Form
+from vdla.packaging.objects import Packaged
+from vdla.runtime.module import HostCode, Module
+from vdla.runtime.native import host_machine, is_shared
+from vdla.runtime.plan import Accelerate, Gpu, Onnx, Open, Outside, Step
+from vdla.support.files import write_bytes
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")  # PEP 440, canonical
+MOST_AXES = 8  # of an input or output in C
+RESERVED = ("runtime", "vdla")  # names that files of each package have
+
+
+@dataclass(frozen=True)
+class PackageFiles:
+    """Files of a package, as they were written, and the processor that they are for."""
+
+    name: str
+    form: str
+    target: str
+    files: tuple[Path, ...]
+
+
+@takes(Package)
+def package(model: Module | str | Path, options: Package) -> PackageFiles:
+    """Packages a model for programs without vdla: a C library, its sources, a wheel, a page.
+
+    Raises:
+        PackageError: it has steps that need more than a processor and a board, or code for another
+            processor, or there is no linker.
+        As ``compile``, where the model isn't a module.
+    """
+    form = FORMS.get(options.form)
+    if form is None:
+        raise UsageError(f"--as: expected one of {', '.join(FORMS)}, found {options.form}")
+    if not VERSION.fullmatch(options.version):
+        raise UsageError(f"--version: expected one like 1.0 or 2.1rc1, found {options.version}")
+    packaged = _of_module(model, options, form) if is_module(model) else _of_model(
+        model, options, form  # type: ignore[arg-type]
+    )  # fmt: skip
+    _check(packaged.module, options.form, form)
+    files = form.make(packaged, options.version)
+    target = packaged.processor.name
+    folder = options.out
+    if form.folder:
+        folder /= f"{packaged.name}-{options.form}-{target}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_bytes(folder / name, data)
+    paths = tuple(folder / name for name in files)
+    return PackageFiles(packaged.name, options.form, target, paths)
+
+
+# What is packaged ---------------------------------------------------------------------------------
+
+
+def _of_model(model: str | Path, options: Package, form: Form) -> Packaged:
+    """An ONNX file or a bundled model, compiled for a target."""
+    path = model_file(model)
+    name = _name(options.name or Path(model).stem)
+    board = find_board(options.board) if options.board else None
+    device = options.device or ("sim" if options.board or options.config else "cpu")
+    target = options.target or (board.host if board else _default_target(form))
+    processor = target if isinstance(target, Processor) else find_processor(target)
+    processor = replace(processor, shared=False)
+    if processor.is_native:
+        processor = replace(processor, code_model="default")
+    options = replace(options, device=device, target=processor)
+    require(options)
+    where = Where.of(options)
+    config = resolve_on(options.board, options.config, options.settings)
+    prefix = f"{name}_"
+    how = replace(
+        compile_options(options, where, where.code_to_ship(None)),
+        vthreads=options.vthreads,
+        dump=options.dump,
+        form=CodeForm(prefix, form.assembly),
+    )
+    module = timed_model(path, config, how, options.shapes, where.described_host(processor))
+    return Packaged(name, module, processor, prefix)
+
+
+def _default_target(form: Form) -> str:
+    """The target of a form: any processor of this architecture for one that others install."""
+    if form.target != "this architecture":
+        return form.target
+    names = (n for n, p in PROCESSORS.items() if p.machine == NATIVE.machine and not p.is_native)
+    generic = [name for name in names if name in (NATIVE.machine, f"{NATIVE.machine}-linux")]
+    return generic[0] if generic else "native"
+
+
+def _of_module(model: Module | str | Path, options: Package, form: Form) -> Packaged:
+    """A module, for the processor that its code is for."""
+    where = "the module" if isinstance(model, Module) else f"the module {model}"
+    for option in given(options):
+        if option.compiles and option.name != "--target":
+            raise UsageError(f"{option.name}: expected an ONNX model, found {where}")
+    module = model if isinstance(model, Module) else load(model)
+    stem = module.metadata.get("model", "model") if isinstance(model, Module) else Path(model).stem
+    processor = _processor_of(module.host, options.target, where, _default_target(form))
+    if form.assembly and module.host:
+        raise PackageError(
+            f"--as {options.form}: expected a model, of which functions become assembly, found "
+            f"{where}"
+        )
+    return Packaged(_name(options.name or stem), module, processor)
+
+
+def _processor_of(
+    host: HostCode | None, target: str | Processor | None, where: str, default: str
+) -> Processor:
+    """The processor that a module's code is for; without any code, the target or a default."""
+    named = target if isinstance(target, Processor) or target is None else find_processor(target)
+    if host is None:
+        return named or find_processor(default)
+    own = Processor(host.triple, host.cpu, host.features, code_model="default", shared=False)
+    own = replace(own, threads="linux" in own.system)
+    if named is not None and not _same(named, own):
+        raise PackageError(
+            f"--target {named.name}: expected code for it, found {where} with code for "
+            f"{own.name}; package the model itself, or compile it with this --target"
+        )
+    if is_shared(host.code):
+        raise PackageError(
+            f"{where}: expected an object file with its functions, found a shared object, as a "
+            f"board's Python loads it; package the model itself, with --target {own.name}"
+        )
+    known = (p for p in PROCESSORS.values() if not p.is_native and _same(p, own))
+    return replace(next(known, own), shared=False)
+
+
+def _same(named: Processor, own: Processor) -> bool:
+    """Whether code for one processor is code for another, as far as their descriptions say."""
+    if named.is_native:
+        return (own.triple, own.cpu, own.features) == host_machine()
+    return (named.triple, named.cpu, named.features) == (own.triple, own.cpu, own.features)
+
+
+def _name(text: str) -> str:
+    """A name as C has it; what it can't be becomes an underscore.
+
+    Raises:
+        UsageError: it begins with no letter.
+    """
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    if not NAME.fullmatch(name) or name in RESERVED:
+        raise UsageError(
+            f"--name: expected a name that begins with a letter and isn't "
+            f"{' or '.join(RESERVED)}, found {text}"
+        )
+    return name
+
+
+# What can be packaged -----------------------------------------------------------------------------
+
+
+def _check(module: Module, name: str, form: Form) -> None:
+    """Raises PackageError where a module's steps need more than the form has."""
+    for step in module.steps:
+        if actual := _foreign(step, module):
+            raise PackageError(
+                f"step {step}: expected steps of a processor or the accelerator, found {actual}"
+            )
+        if isinstance(step, Accelerate) and not form.accelerates:
+            takers = ", ".join(each for each, other in FORMS.items() if other.accelerates)
+            raise PackageError(
+                f"--as {name}: expected a module for a processor alone, found a program for the "
+                f"accelerator; --device cpu leaves it out, and {takers} take it"
+            )
+    for tensor in (*module.inputs, *module.results):
+        info = module.tensors.get(tensor)
+        if info and len(info.shape) > MOST_AXES:
+            raise PackageError(
+                f"tensor {tensor}: expected at most {MOST_AXES} axes of an input or output, "
+                f"found {info}"
+            )
+
+
+def _foreign(step: Step, module: Module) -> str | None:
+    """The need of a step for more than a processor and a board, in words; None if it has none."""
+    if isinstance(step, Gpu):
+        return "one for a GPU; compile it for a processor, --device cpu"
+    if isinstance(step, Outside):
+        return f"one for {step.target}, another package's target; leave out --target {step.target}"
+    if isinstance(step, Onnx | Open):
+        reason = ", ".join(dict.fromkeys(_reasons(step.name, module)))
+        return (
+            f"one for onnxruntime{f' ({reason})' if reason else ''}; no package has that: change "
+            "the operator in the model, or run the module by `vdla run`"
+        )
+    return None
+
+
+def _reasons(name: str, module: Module) -> Iterator[str]:
+    """Reasons for which a node is onnxruntime's."""
+    for row in module.metadata.get("placement", []):
+        if row["name"] == name:
+            yield row["reason"]

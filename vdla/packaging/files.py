@@ -1,0 +1,189 @@
+"""Files that packages have in common: headers, an archive, and what linkers make."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from vdla.compiler.targets.processor.codegen.link import find_linker
+from vdla.isa.registers import Cause
+from vdla.isa.ring import numbered
+from vdla.packaging.errors import PackageError
+from vdla.packaging.objects import POOL, WASM, Packaged, model_object, runtime_object
+from vdla.runtime.devices.named import module_config
+from vdla.runtime.table import memory_of
+from vdla.support.install import pip_install
+
+Files = dict[str, bytes]  # by their names
+ARCHIVE_MAGIC = b"!<arch>\n"
+RUNTIME_SYMBOLS = (
+    "vdla_open", "vdla_memory", "vdla_describe", "vdla_input", "vdla_output", "vdla_state",
+    "vdla_run", "vdla_counters", "vdla_error",
+)  # fmt: skip
+THREAD_SYMBOLS = ("vdla_start", "vdla_close")
+# What WebAssembly's functions may import: JavaScript's Math has them, by the names of C without f.
+IMPORTED = (
+    "acosf", "acoshf", "asinf", "asinhf", "atanf", "atanhf", "atan2f", "cosf", "coshf", "expf",
+    "erff", "fmodf", "log1pf", "logf", "powf", "sinf", "sinhf", "tanf", "tanhf",
+)  # fmt: skip
+
+
+def shipped(name: str) -> bytes:
+    """A file of ``runtime/c``."""
+    return files("vdla.runtime.c").joinpath(name).read_bytes()
+
+
+def header(packaged: Packaged) -> str:
+    """NAME.h: how a program opens the module, and the memory that it takes."""
+    name, module, memory = packaged.name, packaged.module, memory_of(packaged.module)
+    upper = name.upper()
+    lines = [f"// {name}: a network for {packaged.processor.name}, packaged by vdla.", "//"]
+    for title, names in (("input", module.inputs), ("output", module.outputs)):
+        lines += [f"//     {title} {n}: {module.tensors[n]}" for n in map(_line, names)]
+    lines += ["", f"#ifndef {upper}_H", f"#define {upper}_H", "", '#include "vdla.h"', ""]
+    if module.accelerated:
+        engines = numbered(module_config(module))
+        lines.append(f"#define {upper}_COUNTERS {len(engines) * len(Cause)}")
+    numbers = f"{memory.image}, {memory.buffers}, {memory.saved}"
+    lines += [f"#define {upper}_MEMORY VDLA_MEMORY({numbers})", ""]
+    lines += ["#ifdef __cplusplus", 'extern "C"', "#endif"]
+    lines += [
+        f"int {name}_open(void *memory, size_t memory_bytes, const struct vdla_board *board,",
+        f"{'':{len(name) + 10}}struct vdla **opened);",
+    ]
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def _line(text: str) -> str:
+    """A name without line breaks, for a comment."""
+    return " ".join(text.split())
+
+
+def objects(packaged: Packaged) -> Files:
+    """The object files by their names: runtime, model, and the functions if there are any."""
+    host = packaged.module.host
+    made = {
+        "runtime.o": runtime_object(packaged.processor),
+        f"{packaged.name}.o": model_object(packaged),
+    }
+    if host and host.functions:
+        made[f"{packaged.name}_functions.o"] = host.code
+    return made
+
+
+def symbols(packaged: Packaged) -> dict[str, Sequence[str]]:
+    """Symbols that each object exports, by its name."""
+    threads = packaged.processor.threads
+    pool = (*POOL, "vdla_call") if threads else ()
+    own = [packaged.prefix + name for name in (*packaged.functions, *pool, "vdla_parallel")]
+    return {
+        "runtime.o": (*RUNTIME_SYMBOLS, *(THREAD_SYMBOLS if threads else ())),
+        f"{packaged.name}.o": [f"{packaged.name}_open"],
+        f"{packaged.name}_functions.o": own,
+    }
+
+
+def archive(members: Mapping[str, bytes], exported: Mapping[str, Sequence[str]]) -> bytes:
+    """A static library, as ``ar`` of GNU has it: with an index of symbols, and long names."""
+    names = "".join(f"{name}/\n" for name in members).encode()
+    pairs = [(symbol, name) for name in members for symbol in exported[name]]
+    texts = b"".join(symbol.encode() + b"\0" for symbol, _ in pairs)
+    index_bytes = 4 + 4 * len(pairs) + len(texts)
+    at = len(ARCHIVE_MAGIC) + _member_bytes(index_bytes) + _member_bytes(len(names))
+    places = dict[str, int]()
+    for name, data in members.items():
+        places[name] = at
+        at += _member_bytes(len(data))
+    numbers = [len(pairs), *(places[name] for _, name in pairs)]
+    index = b"".join(number.to_bytes(4, "big") for number in numbers) + texts
+    parts = [ARCHIVE_MAGIC, _member("/", index), _member("//", names)]
+    place = 0
+    for name, data in members.items():
+        parts.append(_member(f"/{place}", data))
+        place += len(name) + 2
+    return b"".join(parts)
+
+
+def _member(name: str, data: bytes) -> bytes:
+    """A file of an archive behind its head, at an even place."""
+    head = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n".encode()
+    return head + data + b"\n" * (len(data) % 2)
+
+
+def _member_bytes(size: int) -> int:
+    return 60 + size + size % 2
+
+
+# Linkers ------------------------------------------------------------------------------------------
+
+
+def shared_library(packaged: Packaged) -> bytes:
+    """A shared library that exports what ``vdla.h`` and NAME.h declare.
+
+    Raises:
+        PackageError: the processor loads none, or the linker refuses.
+        TargetError: there is no linker.
+    """
+    if not packaged.processor.threads or "linux" not in packaged.processor.system:
+        raise PackageError(
+            f"--target {packaged.processor.name}: expected a processor under Linux, which loads "
+            "shared libraries, found another; --as static makes a library to link"
+        )
+    shown = [*RUNTIME_SYMBOLS, *THREAD_SYMBOLS, f"{packaged.name}_open"]
+    script = f"{{global: {'; '.join(shown)}; local: *;}};"
+    flags = ["-shared", "--strip-all", "--hash-style=gnu", "-z", "max-page-size=4096"]
+    flags += ["--version-script=exports", f"-soname=lib{packaged.name}.so"]
+    command = [*find_linker(packaged.processor), *flags]
+    return _linked(command, {**objects(packaged), "exports": script.encode()})
+
+
+def wasm_module(packaged: Packaged) -> bytes:
+    """A module of WebAssembly that exports what ``vdla.h`` and NAME.h declare, and malloc and free.
+
+    Raises:
+        PackageError: code for another processor, no linker, or one that refuses.
+    """
+    if packaged.processor.machine != WASM:
+        raise PackageError(
+            f"--target {packaged.processor.name}: expected {WASM}, of which WebAssembly is made"
+        )
+    shown = [*RUNTIME_SYMBOLS, f"{packaged.name}_open", "malloc", "free"]
+    flags = ["--no-entry", "--strip-all", "--gc-sections", "--allow-undefined-file=imports"]
+    flags += [f"--export={name}" for name in shown]
+    given = {**objects(packaged), "imports": "\n".join(IMPORTED).encode()}
+    return _linked([*_wasm_linker(), *flags], given)
+
+
+def _wasm_linker() -> list[str]:
+    if path := shutil.which("wasm-ld"):
+        return [path]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "wasm-ld"]
+    raise PackageError(
+        "target wasm32: expected a linker (wasm-ld or ziglang), found none; install with: "
+        f"apt-get install lld, or {pip_install('arm')}"
+    )
+
+
+def _linked(command: Sequence[str], given: Mapping[str, bytes]) -> bytes:
+    """The file that a linker makes of some files, of which objects are named to it."""
+    with TemporaryDirectory() as folder:
+        for name, data in given.items():
+            Path(folder, name).write_bytes(data)
+        named = [name for name in given if name.endswith(".o")]
+        done = subprocess.run(
+            [*command, "-o", "linked", *named],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+            raise PackageError(
+                f"linker {' '.join(command[:4])} …: expected it to link, found: {first}"
+            )
+        return Path(folder, "linked").read_bytes()

@@ -1,0 +1,94 @@
+"""The forms of a package: what files each is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vdla.packaging.files import (
+    Files,
+    archive,
+    header,
+    objects,
+    shared_library,
+    shipped,
+    symbols,
+    wasm_module,
+)
+from vdla.packaging.objects import WASM, Packaged, model_object
+from vdla.packaging.page import page
+from vdla.packaging.wheel import wheel
+
+BOARDS = ("boards/boards.h", "boards/uio.c", "boards/serial.c")
+SOURCES = (
+    "inner.h", "numbers.h", "text.c", "read.c", "check.c", "open.c", "core.c", "run.c",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form: its files of a packaged module and a version, and whether they lie in a folder of
+    their own.
+
+    ``target`` is the default processor, by its name; ``assembly`` says that functions are wanted as
+    text, ``accelerates`` that the module may have programs for a board.
+    """
+
+    make: Callable[[Packaged, str], Files]
+    folder: bool = True
+    target: str = "native"
+    assembly: bool = False
+    accelerates: bool = False
+
+
+def _headers(packaged: Packaged) -> Files:
+    """Headers of C, and where there are programs for a board, what reaches boards."""
+    boards = BOARDS if packaged.module.accelerated else ()
+    return {
+        f"{packaged.name}.h": header(packaged).encode(),
+        "vdla.h": shipped("vdla.h"),
+        **{name.rpartition("/")[2]: shipped(name) for name in boards},
+    }
+
+
+def static(packaged: Packaged, version: str) -> Files:
+    """A static library and its headers."""
+    members = objects(packaged)
+    return {
+        f"lib{packaged.name}.a": archive(members, symbols(packaged)),
+        **_headers(packaged),
+    }
+
+
+def shared(packaged: Packaged, version: str) -> Files:
+    """A shared library and its headers."""
+    return {f"lib{packaged.name}.so": shared_library(packaged), **_headers(packaged)}
+
+
+def sources(packaged: Packaged, version: str) -> Files:
+    """The runtime in C, and the module's bytes and functions as assembly."""
+    names = (*SOURCES, "threads.c") if packaged.processor.threads else SOURCES
+    host, name = packaged.module.host, packaged.name
+    made = {name: shipped(name) for name in names}
+    made[f"{name}.s"] = model_object(packaged, assembly=True)
+    if host and host.functions:
+        made[f"{name}_functions.s"] = host.code
+    return {**made, **_headers(packaged)}
+
+
+def wasm(packaged: Packaged, version: str) -> Files:
+    """A module of WebAssembly, and the JavaScript that runs it in a browser or in Node."""
+    return {
+        f"{packaged.name}.wasm": wasm_module(packaged),
+        "vdla.mjs": shipped("bindings/vdla.mjs"),
+    }
+
+
+FORMS = {
+    "static": Form(static, accelerates=True),
+    "shared": Form(shared, accelerates=True),
+    "c": Form(sources, assembly=True, accelerates=True),
+    "wheel": Form(wheel, folder=False, target="this architecture"),
+    "wasm": Form(wasm, target=WASM),
+    "page": Form(page, folder=False, target=WASM),
+}
