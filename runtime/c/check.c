@@ -28,11 +28,11 @@ static int is_single(const struct vdla *net, uint32_t tensor, uint32_t type) {
 static int check_tensor(struct vdla *net, uint32_t tensor) {
   size_t offset = tensor_offset(net, tensor), bytes = tensor_bytes(net, tensor);
   if (offset > net->dram_bytes || bytes > net->dram_bytes - offset)
-    return wrong(net, "a tensor", "its bytes within the image, found it at byte", offset);
+    return wrong(net, "a tensor", "an offset and bytes within the image", offset);
   uint32_t type = tensor_type(net, tensor), rank = tensor_rank(net, tensor);
   uint32_t first = tensor_word(net, tensor, TENSOR_FIRST), sizes = net->lists[SIZES].count;
   if (type >= TYPES) return wrong(net, "a tensor", "a known type", type);
-  if (first > sizes || rank > sizes - first) return wrong(net, "a tensor", "known sizes", rank);
+  if (first > sizes || rank > sizes - first) return fail_with(net, VDLA_BAD_MODULE, "a tensor", "known sizes", "others");
   if (!is_text(net, tensor_word(net, tensor, TENSOR_NAME)))
     return wrong(net, "a tensor", "a known name", tensor);
   size_t each = TYPE_BYTES[type];
@@ -60,7 +60,7 @@ static int check_input(struct vdla *net, uint32_t number) {
   if (status || word(net, INPUTS, INPUT_WORDS * number + INPUT_INDICES) == 0) return status;
   uint32_t type = tensor_type(net, tensor);
   int is_integer = type >= VDLA_INT8 && type <= VDLA_UINT64;
-  return is_integer ? VDLA_OK : wrong(net, "an input", "integers as indices, found type", type);
+  return is_integer ? VDLA_OK : fail_with(net, VDLA_BAD_MODULE, "an input", "integers as indices", "others");
 }
 
 static int check_output(struct vdla *net, uint32_t number) {
@@ -211,7 +211,7 @@ static int check_functions(struct vdla *net) {
   uint32_t count = net->lists[FUNCTIONS].count;
   if (count == 0) return VDLA_OK;
   if (net->code == NULL || net->code->count != count)
-    return fail(net, VDLA_BAD_CODE, "code", "as many functions as the module names", 
+    return fail(net, VDLA_BAD_CODE, "code", "as many functions as the module names",
                 net->code ? net->code->count : 0);
   if (net->code->is_for_this_processor && !net->code->is_for_this_processor()) {
     struct words words;
@@ -225,7 +225,7 @@ static int check_functions(struct vdla *net) {
     if (!is_text(net, place)) return wrong(net, "a function", "a known name", n);
     const char *name = text(net, place), *own = net->code->functions[n].name;
     while (*name && *name == *own) name++, own++;
-    if (*name != *own) return fail(net, VDLA_BAD_CODE, "code", "the module's functions", n);
+    if (*name != *own) return fail_with(net, VDLA_BAD_CODE, "code", "the module's functions", "others");
   }
   return VDLA_OK;
 }

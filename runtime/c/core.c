@@ -53,8 +53,7 @@ int open_board(struct vdla *net) {
   size_t bytes = (net->dram_bytes + PAGE - 1) / PAGE * PAGE;
   void *memory = NULL;
   if (board->map(board->context, bytes, &memory, &net->address) || memory == NULL)
-    return fail(net, VDLA_NO_ANSWER, "board", "as much memory as the module takes, found less than",
-                bytes);
+    return fail_with(net, VDLA_NO_ANSWER, "board", "memory for the module's image", "less or none");
   net->image = memory;
   __builtin_memset(net->image, 0, bytes);
   __builtin_memcpy(net->image, net->sections, net->constant_bytes);

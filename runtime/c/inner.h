@@ -163,7 +163,9 @@ void begin_error(struct vdla *net, struct words *words);
 void put(struct words *words, const char *text);
 void put_number(struct words *words, size_t number);
 void put_hex(struct words *words, uint32_t number);
-int fail(struct vdla *net, int status, const char *where, const char *expected, size_t found);
+int fail(struct vdla *net, int status, const char *where, const char *expected, size_t number);
+int fail_with(struct vdla *net, int status, const char *where, const char *expected,
+              const char *found);
 int fail_at_step(struct vdla *net, int status, uint32_t step, const char *expected,
                  const char *found);
 

@@ -68,7 +68,7 @@ static int lay_out(struct vdla *net, size_t memory_bytes) {
 int vdla_open(void *memory, size_t memory_bytes, const void *module, size_t module_bytes,
               const struct vdla_code *code, const struct vdla_board *board, struct vdla **opened) {
   *opened = NULL;
-  if (memory == NULL || (uintptr_t)memory % ALIGN || memory_bytes < sizeof(struct vdla))
+  if (memory == NULL || (uintptr_t)memory % ALIGN || memory_bytes < VDLA_OWN_BYTES)
     return VDLA_BAD_MEMORY;
   struct vdla *net = *opened = memory;
   __builtin_memset(net, 0, sizeof *net);
@@ -78,12 +78,12 @@ int vdla_open(void *memory, size_t memory_bytes, const void *module, size_t modu
   if (!status) status = check_module(net);
   if (status) return status;
   if (net->programs && board == NULL)
-    return fail(net, VDLA_BAD_DEVICE, "device", "a board for programs of the accelerator", 0);
+    return fail_with(net, VDLA_BAD_DEVICE, "device", "a board for the accelerator's programs", "none");
   net->board = net->programs ? board : NULL;
   return lay_out(net, memory_bytes);
 }
 
-size_t vdla_memory(const struct vdla *net) { return net ? net->memory_bytes : sizeof(struct vdla); }
+size_t vdla_memory(const struct vdla *net) { return net ? net->memory_bytes : VDLA_OWN_BYTES; }
 
 const char *vdla_error(const struct vdla *net) {
   return net ? net->error : "memory: expected some, aligned to 64 bytes, found less or none";

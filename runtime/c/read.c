@@ -43,7 +43,12 @@ static int damaged(struct vdla *net, const char *what, uint32_t expected, uint32
 }
 
 static int truncated(struct vdla *net, size_t bytes) {
-  return fail(net, VDLA_BAD_MODULE, "module", "more bytes: it is truncated", bytes);
+  struct words words;
+  begin_error(net, &words);
+  put(&words, "module: expected more than its ");
+  put_number(&words, bytes);
+  put(&words, " bytes, found an end: it is truncated");
+  return VDLA_BAD_MODULE;
 }
 
 // Finds the lists in a table of so many bytes.
@@ -53,13 +58,13 @@ static int find_lists(struct vdla *net, const uint8_t *table, size_t bytes) {
     uint32_t count = word_at(table + WORD * (COUNTS + list));
     size_t each = list == TEXTS ? 1 : WORD * (size_t)ENTRY_WORDS[list];
     if (count > (bytes - at) / each)
-      return fail(net, VDLA_BAD_MODULE, "table", "lists that end within it", count);
+      return fail(net, VDLA_BAD_MODULE, "table", "lists that end within it, as long as they say", count);
     net->lists[list] = (struct list){table + at, count};
     at += each * count;
   }
   struct list texts = net->lists[TEXTS];
   if (texts.count == 0 || texts.first[0] || texts.first[texts.count - 1])
-    return fail(net, VDLA_BAD_MODULE, "table", "texts that end with zeros", texts.count);
+    return fail_with(net, VDLA_BAD_MODULE, "table", "texts that end with zeros", "others");
   return VDLA_OK;
 }
 
@@ -73,21 +78,22 @@ const uint8_t *section_data(const struct vdla *net, uint32_t section, size_t *by
 }
 
 // Checks that the sections are what is left of the file, whole.
-static int check_sections(struct vdla *net, size_t left) {
+static int check_sections(struct vdla *net, size_t bytes_of_file) {
+  size_t left = bytes_of_file - (size_t)(net->sections - net->bytes);
   const uint8_t *data = net->sections;
   for (uint32_t n = 0; n < net->lists[SECTIONS].count; n++) {
     const uint8_t *section = entry(net, SECTIONS, n, SECTION_WORDS);
     size_t bytes = size_at(section + WORD * SECTION_BYTES);
-    if (bytes > left) return truncated(net, left);
+    if (bytes > left) return truncated(net, bytes_of_file);
     uint32_t expected = word_at(section + WORD * SECTION_CRC), found = crc32(data, bytes);
     if (expected != found) return damaged(net, "a section", expected, found);
     data += bytes;
     left -= bytes;
   }
-  if (left) return fail(net, VDLA_BAD_MODULE, "module", "an end, found more bytes", left);
+  if (left) return fail_with(net, VDLA_BAD_MODULE, "module", "an end", "more bytes");
   const uint8_t *first = net->lists[SECTIONS].first;
   if (net->lists[SECTIONS].count == 0 || word_at(first + WORD * SECTION_KIND) != SECTION_IS_CONSTANTS)
-    return fail(net, VDLA_BAD_MODULE, "module", "constants as its first section", 0);
+    return fail_with(net, VDLA_BAD_MODULE, "module", "constants as its first section", "none");
   net->constant_bytes = size_at(first + WORD * SECTION_BYTES);
   return VDLA_OK;
 }
@@ -96,7 +102,7 @@ int read_module(struct vdla *net, size_t bytes) {
   const uint8_t *file = net->bytes;
   for (size_t n = 0; n < sizeof MAGIC; n++)
     if (n >= bytes || file[n] != MAGIC[n])
-      return fail(net, VDLA_BAD_MODULE, "module", "a vdla module, found other bytes", bytes);
+      return fail_with(net, VDLA_BAD_MODULE, "module", "a vdla module", "other bytes");
   if (bytes < PREFIX) return truncated(net, bytes);
   if (word_at(file + 8) != MODULE_VERSION) {
     struct words words;
@@ -124,5 +130,5 @@ int read_module(struct vdla *net, size_t bytes) {
   net->config = word_at(table + 5 * WORD);
   net->sections = table + length;
   int status = find_lists(net, table, length);
-  return status ? status : check_sections(net, left - length);
+  return status ? status : check_sections(net, bytes);
 }

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 f95d629d1bc768def3ba81fdde2651c614172b55df44ca0719b4186e0fe5e141
+; ziglang 0.17.1, SHA-256 2ba6a1fa10c1bf8086e0c69f8b2abf54955b34337c3a7f37060ad042b5dba655
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr, i32, i32, ptr, ptr, i32, i32, i32, i32, i32, i32, i32, i32, ptr, i32, [64 x i32], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -11,129 +11,132 @@
 %struct.vdla_board = type { ptr, ptr, ptr, ptr, ptr, ptr }
 
 @.str = private unnamed_addr constant [17 x i8] c"0123456789abcdef\00"
-@.str.1 = private unnamed_addr constant [12 x i8] c": expected \00"
-@.str.2 = private unnamed_addr constant [9 x i8] c", found \00"
-@.str.3 = private unnamed_addr constant [6 x i8] c"step \00"
-@.str.4 = private unnamed_addr constant [3 x i8] c" (\00"
-@.str.5 = private unnamed_addr constant [2 x i8] c")\00"
+@.str.1 = private unnamed_addr constant [6 x i8] c"step \00"
+@.str.2 = private unnamed_addr constant [3 x i8] c" (\00"
+@.str.3 = private unnamed_addr constant [2 x i8] c")\00"
+@.str.4 = private unnamed_addr constant [12 x i8] c": expected \00"
+@.str.5 = private unnamed_addr constant [9 x i8] c", found \00"
 @crc32.NIBBLES = internal constant [16 x i32] [i32 0, i32 498536548, i32 997073096, i32 651767980, i32 1994146192, i32 1802195444, i32 1303535960, i32 1342533948, i32 -306674912, i32 -267414716, i32 -690576408, i32 -882789492, i32 -1687895376, i32 -2032938284, i32 -1609899400, i32 -1111625188]
 @MAGIC = internal constant [8 x i8] c"VDLAMOD\0A"
 @.str.6 = private unnamed_addr constant [7 x i8] c"module\00"
-@.str.7 = private unnamed_addr constant [33 x i8] c"a vdla module, found other bytes\00"
-@.str.8 = private unnamed_addr constant [25 x i8] c"module: expected format \00"
-@.str.9 = private unnamed_addr constant [16 x i8] c", found format \00"
-@.str.10 = private unnamed_addr constant [7 x i8] c"header\00"
-@.str.11 = private unnamed_addr constant [6 x i8] c"table\00"
-@.str.12 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
-@.str.13 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
-@.str.14 = private unnamed_addr constant [7 x i8] c"device\00"
-@.str.15 = private unnamed_addr constant [40 x i8] c"a board for programs of the accelerator\00"
-@.str.16 = private unnamed_addr constant [63 x i8] c"memory: expected some, aligned to 64 bytes, found less or none\00"
-@.str.17 = private unnamed_addr constant [6 x i8] c"input\00"
-@.str.18 = private unnamed_addr constant [30 x i8] c"a number below that of inputs\00"
-@.str.19 = private unnamed_addr constant [7 x i8] c"output\00"
-@.str.20 = private unnamed_addr constant [31 x i8] c"a number below that of outputs\00"
-@.str.21 = private unnamed_addr constant [6 x i8] c"board\00"
-@.str.22 = private unnamed_addr constant [52 x i8] c"as much memory as the module takes, found less than\00"
-@.str.23 = private unnamed_addr constant [28 x i8] c"a program that ends in time\00"
-@.str.24 = private unnamed_addr constant [37 x i8] c"it still running; the core was reset\00"
-@.str.25 = private unnamed_addr constant [9 x i8] c"counters\00"
-@.str.26 = private unnamed_addr constant [27 x i8] c"those of a board's engines\00"
-@.str.27 = private unnamed_addr constant [28 x i8] c"more bytes: it is truncated\00"
-@.str.28 = private unnamed_addr constant [21 x i8] c": expected checksum \00"
+@.str.7 = private unnamed_addr constant [14 x i8] c"a vdla module\00"
+@.str.8 = private unnamed_addr constant [12 x i8] c"other bytes\00"
+@.str.9 = private unnamed_addr constant [25 x i8] c"module: expected format \00"
+@.str.10 = private unnamed_addr constant [16 x i8] c", found format \00"
+@.str.11 = private unnamed_addr constant [7 x i8] c"header\00"
+@.str.12 = private unnamed_addr constant [6 x i8] c"table\00"
+@.str.13 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
+@.str.14 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
+@.str.15 = private unnamed_addr constant [7 x i8] c"device\00"
+@.str.16 = private unnamed_addr constant [39 x i8] c"a board for the accelerator's programs\00"
+@.str.17 = private unnamed_addr constant [5 x i8] c"none\00"
+@.str.18 = private unnamed_addr constant [63 x i8] c"memory: expected some, aligned to 64 bytes, found less or none\00"
+@.str.19 = private unnamed_addr constant [6 x i8] c"input\00"
+@.str.20 = private unnamed_addr constant [30 x i8] c"a number below that of inputs\00"
+@.str.21 = private unnamed_addr constant [7 x i8] c"output\00"
+@.str.22 = private unnamed_addr constant [31 x i8] c"a number below that of outputs\00"
+@.str.23 = private unnamed_addr constant [6 x i8] c"board\00"
+@.str.24 = private unnamed_addr constant [30 x i8] c"memory for the module's image\00"
+@.str.25 = private unnamed_addr constant [13 x i8] c"less or none\00"
+@.str.26 = private unnamed_addr constant [28 x i8] c"a program that ends in time\00"
+@.str.27 = private unnamed_addr constant [37 x i8] c"it still running; the core was reset\00"
+@.str.28 = private unnamed_addr constant [9 x i8] c"counters\00"
+@.str.29 = private unnamed_addr constant [27 x i8] c"those of a board's engines\00"
+@.str.30 = private unnamed_addr constant [32 x i8] c"module: expected more than its \00"
+@.str.31 = private unnamed_addr constant [38 x i8] c" bytes, found an end: it is truncated\00"
+@.str.32 = private unnamed_addr constant [21 x i8] c": expected checksum \00"
 @ENTRY_WORDS = internal constant [9 x i32] [i32 7, i32 1, i32 2, i32 6, i32 8, i32 1, i32 1, i32 4, i32 4]
-@.str.29 = private unnamed_addr constant [25 x i8] c"lists that end within it\00"
-@.str.30 = private unnamed_addr constant [26 x i8] c"texts that end with zeros\00"
-@.str.31 = private unnamed_addr constant [10 x i8] c"a section\00"
-@.str.32 = private unnamed_addr constant [25 x i8] c"an end, found more bytes\00"
-@.str.33 = private unnamed_addr constant [31 x i8] c"constants as its first section\00"
-@.str.34 = private unnamed_addr constant [5 x i8] c"code\00"
-@.str.35 = private unnamed_addr constant [38 x i8] c"as many functions as the module names\00"
-@.str.36 = private unnamed_addr constant [126 x i8] c"code: expected code for this processor, found code that needs instructions that it lacks; package for an older one (--target)\00"
-@.str.37 = private unnamed_addr constant [11 x i8] c"a function\00"
-@.str.38 = private unnamed_addr constant [13 x i8] c"a known name\00"
-@.str.39 = private unnamed_addr constant [23 x i8] c"the module's functions\00"
-@.str.40 = private unnamed_addr constant [9 x i8] c"a tensor\00"
-@.str.41 = private unnamed_addr constant [45 x i8] c"its bytes within the image, found it at byte\00"
-@.str.42 = private unnamed_addr constant [13 x i8] c"a known type\00"
-@.str.43 = private unnamed_addr constant [12 x i8] c"known sizes\00"
+@.str.33 = private unnamed_addr constant [46 x i8] c"lists that end within it, as long as they say\00"
+@.str.34 = private unnamed_addr constant [26 x i8] c"texts that end with zeros\00"
+@.str.35 = private unnamed_addr constant [7 x i8] c"others\00"
+@.str.36 = private unnamed_addr constant [10 x i8] c"a section\00"
+@.str.37 = private unnamed_addr constant [7 x i8] c"an end\00"
+@.str.38 = private unnamed_addr constant [11 x i8] c"more bytes\00"
+@.str.39 = private unnamed_addr constant [31 x i8] c"constants as its first section\00"
+@.str.40 = private unnamed_addr constant [5 x i8] c"code\00"
+@.str.41 = private unnamed_addr constant [38 x i8] c"as many functions as the module names\00"
+@.str.42 = private unnamed_addr constant [126 x i8] c"code: expected code for this processor, found code that needs instructions that it lacks; package for an older one (--target)\00"
+@.str.43 = private unnamed_addr constant [11 x i8] c"a function\00"
+@.str.44 = private unnamed_addr constant [13 x i8] c"a known name\00"
+@.str.45 = private unnamed_addr constant [23 x i8] c"the module's functions\00"
+@.str.46 = private unnamed_addr constant [9 x i8] c"a tensor\00"
+@.str.47 = private unnamed_addr constant [37 x i8] c"an offset and bytes within the image\00"
+@.str.48 = private unnamed_addr constant [13 x i8] c"a known type\00"
+@.str.49 = private unnamed_addr constant [12 x i8] c"known sizes\00"
 @TYPE_BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
-@.str.44 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
-@.str.45 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
-@.str.46 = private unnamed_addr constant [9 x i8] c"an input\00"
-@.str.47 = private unnamed_addr constant [32 x i8] c"integers as indices, found type\00"
-@.str.48 = private unnamed_addr constant [19 x i8] c"an input or output\00"
-@.str.49 = private unnamed_addr constant [15 x i8] c"a known tensor\00"
-@.str.50 = private unnamed_addr constant [15 x i8] c"at most 8 axes\00"
-@.str.51 = private unnamed_addr constant [10 x i8] c"an output\00"
-@.str.52 = private unnamed_addr constant [13 x i8] c"a known kind\00"
-@.str.53 = private unnamed_addr constant [24 x i8] c"a condition of one bool\00"
-@.str.54 = private unnamed_addr constant [5 x i8] c"rows\00"
-@.str.55 = private unnamed_addr constant [30 x i8] c"a number of rows of one int64\00"
-@.str.56 = private unnamed_addr constant [22 x i8] c"sizes of all its rows\00"
-@.str.57 = private unnamed_addr constant [8 x i8] c"a range\00"
-@.str.58 = private unnamed_addr constant [19 x i8] c"bytes of the image\00"
-@.str.59 = private unnamed_addr constant [7 x i8] c"a step\00"
-@.str.60 = private unnamed_addr constant [14 x i8] c"known tensors\00"
-@.str.61 = private unnamed_addr constant [8 x i8] c"another\00"
-@.str.62 = private unnamed_addr constant [11 x i8] c"one tensor\00"
-@.str.63 = private unnamed_addr constant [7 x i8] c"others\00"
-@.str.64 = private unnamed_addr constant [40 x i8] c"steps of a processor or the accelerator\00"
-@.str.65 = private unnamed_addr constant [34 x i8] c"one for a GPU; compile without it\00"
-@.str.66 = private unnamed_addr constant [20 x i8] c"one for onnxruntime\00"
-@.str.67 = private unnamed_addr constant [32 x i8] c"one of another package's target\00"
-@.str.68 = private unnamed_addr constant [25 x i8] c"a function of the module\00"
-@.str.69 = private unnamed_addr constant [32 x i8] c"tensors of its function's bytes\00"
-@.str.70 = private unnamed_addr constant [24 x i8] c"a program of the module\00"
-@.str.71 = private unnamed_addr constant [5 x i8] c"none\00"
+@.str.50 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
+@.str.51 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
+@.str.52 = private unnamed_addr constant [9 x i8] c"an input\00"
+@.str.53 = private unnamed_addr constant [20 x i8] c"integers as indices\00"
+@.str.54 = private unnamed_addr constant [19 x i8] c"an input or output\00"
+@.str.55 = private unnamed_addr constant [15 x i8] c"a known tensor\00"
+@.str.56 = private unnamed_addr constant [15 x i8] c"at most 8 axes\00"
+@.str.57 = private unnamed_addr constant [10 x i8] c"an output\00"
+@.str.58 = private unnamed_addr constant [13 x i8] c"a known kind\00"
+@.str.59 = private unnamed_addr constant [24 x i8] c"a condition of one bool\00"
+@.str.60 = private unnamed_addr constant [5 x i8] c"rows\00"
+@.str.61 = private unnamed_addr constant [30 x i8] c"a number of rows of one int64\00"
+@.str.62 = private unnamed_addr constant [22 x i8] c"sizes of all its rows\00"
+@.str.63 = private unnamed_addr constant [8 x i8] c"a range\00"
+@.str.64 = private unnamed_addr constant [19 x i8] c"bytes of the image\00"
+@.str.65 = private unnamed_addr constant [7 x i8] c"a step\00"
+@.str.66 = private unnamed_addr constant [14 x i8] c"known tensors\00"
+@.str.67 = private unnamed_addr constant [8 x i8] c"another\00"
+@.str.68 = private unnamed_addr constant [11 x i8] c"one tensor\00"
+@.str.69 = private unnamed_addr constant [40 x i8] c"steps of a processor or the accelerator\00"
+@.str.70 = private unnamed_addr constant [34 x i8] c"one for a GPU; compile without it\00"
+@.str.71 = private unnamed_addr constant [20 x i8] c"one for onnxruntime\00"
+@.str.72 = private unnamed_addr constant [32 x i8] c"one of another package's target\00"
+@.str.73 = private unnamed_addr constant [25 x i8] c"a function of the module\00"
+@.str.74 = private unnamed_addr constant [32 x i8] c"tensors of its function's bytes\00"
+@.str.75 = private unnamed_addr constant [24 x i8] c"a program of the module\00"
 @check_program.MAGIC = internal constant [8 x i8] c"VDLAPROG"
-@.str.72 = private unnamed_addr constant [12 x i8] c"other bytes\00"
-@.str.73 = private unnamed_addr constant [35 x i8] c"one that is cut or another version\00"
-@.str.74 = private unnamed_addr constant [27 x i8] c"a program within the image\00"
-@.str.75 = private unnamed_addr constant [14 x i8] c"one beyond it\00"
-@.str.76 = private unnamed_addr constant [34 x i8] c"a program for the module's config\00"
-@.str.77 = private unnamed_addr constant [13 x i8] c"known ranges\00"
-@.str.78 = private unnamed_addr constant [31 x i8] c"two tensors, and a way to copy\00"
-@.str.79 = private unnamed_addr constant [33 x i8] c"tensors of as many bytes to copy\00"
-@.str.80 = private unnamed_addr constant [21 x i8] c"a step to go on with\00"
-@.str.81 = private unnamed_addr constant [27 x i8] c"a jump to a step behind it\00"
-@.str.82 = private unnamed_addr constant [14 x i8] c"one before it\00"
-@.str.83 = private unnamed_addr constant [25 x i8] c"turns from a step before\00"
-@.str.84 = private unnamed_addr constant [24 x i8] c"a frame of this machine\00"
-@.str.85 = private unnamed_addr constant [13 x i8] c"a larger one\00"
-@.str.86 = private unnamed_addr constant [25 x i8] c"an image of this machine\00"
-@.str.87 = private unnamed_addr constant [18 x i8] c"memory: expected \00"
-@.str.88 = private unnamed_addr constant [15 x i8] c" bytes, found \00"
-@.str.89 = private unnamed_addr constant [11 x i8] c"a core, ID\00"
-@.str.90 = private unnamed_addr constant [13 x i8] c"register map\00"
-@.str.91 = private unnamed_addr constant [31 x i8] c"a bitstream of instruction set\00"
-@.str.92 = private unnamed_addr constant [23 x i8] c"a bitstream for config\00"
-@.str.93 = private unnamed_addr constant [17 x i8] c"board: expected \00"
-@.str.94 = private unnamed_addr constant [2 x i8] c" \00"
-@.str.95 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
-@.str.96 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
-@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.97, ptr @.str.98, ptr @.str.99, ptr @.str.100, ptr @.str.101, ptr @.str.102]
-@.str.97 = private unnamed_addr constant [5 x i8] c"NONE\00"
-@.str.98 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
-@.str.99 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
-@.str.100 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
-@.str.101 = private unnamed_addr constant [4 x i8] c"BUS\00"
-@.str.102 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
-@.str.103 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
-@.str.104 = private unnamed_addr constant [7 x i8] c"fault \00"
-@.str.105 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
-@.str.106 = private unnamed_addr constant [5 x i8] c"DONE\00"
-@.str.107 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
+@.str.76 = private unnamed_addr constant [35 x i8] c"one that is cut or another version\00"
+@.str.77 = private unnamed_addr constant [27 x i8] c"a program within the image\00"
+@.str.78 = private unnamed_addr constant [14 x i8] c"one beyond it\00"
+@.str.79 = private unnamed_addr constant [34 x i8] c"a program for the module's config\00"
+@.str.80 = private unnamed_addr constant [13 x i8] c"known ranges\00"
+@.str.81 = private unnamed_addr constant [31 x i8] c"two tensors, and a way to copy\00"
+@.str.82 = private unnamed_addr constant [33 x i8] c"tensors of as many bytes to copy\00"
+@.str.83 = private unnamed_addr constant [21 x i8] c"a step to go on with\00"
+@.str.84 = private unnamed_addr constant [27 x i8] c"a jump to a step behind it\00"
+@.str.85 = private unnamed_addr constant [14 x i8] c"one before it\00"
+@.str.86 = private unnamed_addr constant [25 x i8] c"turns from a step before\00"
+@.str.87 = private unnamed_addr constant [24 x i8] c"a frame of this machine\00"
+@.str.88 = private unnamed_addr constant [13 x i8] c"a larger one\00"
+@.str.89 = private unnamed_addr constant [25 x i8] c"an image of this machine\00"
+@.str.90 = private unnamed_addr constant [18 x i8] c"memory: expected \00"
+@.str.91 = private unnamed_addr constant [15 x i8] c" bytes, found \00"
+@.str.92 = private unnamed_addr constant [11 x i8] c"a core, ID\00"
+@.str.93 = private unnamed_addr constant [13 x i8] c"register map\00"
+@.str.94 = private unnamed_addr constant [31 x i8] c"a bitstream of instruction set\00"
+@.str.95 = private unnamed_addr constant [23 x i8] c"a bitstream for config\00"
+@.str.96 = private unnamed_addr constant [17 x i8] c"board: expected \00"
+@.str.97 = private unnamed_addr constant [2 x i8] c" \00"
+@.str.98 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
+@.str.99 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
+@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.100, ptr @.str.101, ptr @.str.102, ptr @.str.103, ptr @.str.104, ptr @.str.105]
+@.str.100 = private unnamed_addr constant [5 x i8] c"NONE\00"
+@.str.101 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
+@.str.102 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
+@.str.103 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
+@.str.104 = private unnamed_addr constant [4 x i8] c"BUS\00"
+@.str.105 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
+@.str.106 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
+@.str.107 = private unnamed_addr constant [7 x i8] c"fault \00"
+@.str.108 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
+@.str.109 = private unnamed_addr constant [5 x i8] c"DONE\00"
+@.str.110 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
 @check_indices.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
-@.str.108 = private unnamed_addr constant [7 x i8] c"input \00"
-@.str.109 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
-@.str.110 = private unnamed_addr constant [5 x i8] c" to \00"
-@.str.111 = private unnamed_addr constant [16 x i8] c", found another\00"
-@.str.112 = private unnamed_addr constant [31 x i8] c"an end after at most its turns\00"
-@.str.113 = private unnamed_addr constant [52 x i8] c"none; compile with more, --turns, if it is to go on\00"
-@.str.114 = private unnamed_addr constant [38 x i8] c"at most 1000 calls inside one another\00"
-@.str.115 = private unnamed_addr constant [5 x i8] c"more\00"
-@.str.116 = private unnamed_addr constant [32 x i8] c"turns as many as there are rows\00"
+@.str.111 = private unnamed_addr constant [7 x i8] c"input \00"
+@.str.112 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
+@.str.113 = private unnamed_addr constant [5 x i8] c" to \00"
+@.str.114 = private unnamed_addr constant [16 x i8] c", found another\00"
+@.str.115 = private unnamed_addr constant [31 x i8] c"an end after at most its turns\00"
+@.str.116 = private unnamed_addr constant [52 x i8] c"none; compile with more, --turns, if it is to go on\00"
+@.str.117 = private unnamed_addr constant [38 x i8] c"at most 1000 calls inside one another\00"
+@.str.118 = private unnamed_addr constant [5 x i8] c"more\00"
+@.str.119 = private unnamed_addr constant [32 x i8] c"turns as many as there are rows\00"
 
 define void @begin_error(ptr %net, ptr %words) noinline nounwind {
 entry:
@@ -299,29 +302,74 @@ for.end:
   ret void
 }
 
-define i32 @fail(ptr %net, i32 %status, ptr %where, ptr %expected, i32 %found) noinline nounwind {
+define i32 @fail(ptr %net, i32 %status, ptr %where, ptr %expected, i32 %number) noinline nounwind {
 entry:
   %net.addr = alloca ptr, align 4
   %status.addr = alloca i32, align 4
   %where.addr = alloca ptr, align 4
   %expected.addr = alloca ptr, align 4
-  %found.addr = alloca i32, align 4
+  %number.addr = alloca i32, align 4
   %words = alloca %struct.words, align 4
   store ptr %net, ptr %net.addr, align 4
   store i32 %status, ptr %status.addr, align 4
   store ptr %where, ptr %where.addr, align 4
   store ptr %expected, ptr %expected.addr, align 4
-  store i32 %found, ptr %found.addr, align 4
+  store i32 %number, ptr %number.addr, align 4
   %0 = load ptr, ptr %net.addr, align 4
-  call void @begin_error(ptr %0, ptr %words)
   %1 = load ptr, ptr %where.addr, align 4
-  call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.1)
   %2 = load ptr, ptr %expected.addr, align 4
-  call void @put(ptr %words, ptr %2)
-  call void @put(ptr %words, ptr @.str.2)
-  %3 = load i32, ptr %found.addr, align 4
+  call void @put_place(ptr %0, ptr %words, ptr %1, ptr %2)
+  %3 = load i32, ptr %number.addr, align 4
   call void @put_number(ptr %words, i32 %3)
+  %4 = load i32, ptr %status.addr, align 4
+  ret i32 %4
+}
+
+define internal void @put_place(ptr %net, ptr %words, ptr %where, ptr %expected) nounwind {
+entry:
+  %net.addr = alloca ptr, align 4
+  %words.addr = alloca ptr, align 4
+  %where.addr = alloca ptr, align 4
+  %expected.addr = alloca ptr, align 4
+  store ptr %net, ptr %net.addr, align 4
+  store ptr %words, ptr %words.addr, align 4
+  store ptr %where, ptr %where.addr, align 4
+  store ptr %expected, ptr %expected.addr, align 4
+  %0 = load ptr, ptr %net.addr, align 4
+  %1 = load ptr, ptr %words.addr, align 4
+  call void @begin_error(ptr %0, ptr %1)
+  %2 = load ptr, ptr %words.addr, align 4
+  %3 = load ptr, ptr %where.addr, align 4
+  call void @put(ptr %2, ptr %3)
+  %4 = load ptr, ptr %words.addr, align 4
+  call void @put(ptr %4, ptr @.str.4)
+  %5 = load ptr, ptr %words.addr, align 4
+  %6 = load ptr, ptr %expected.addr, align 4
+  call void @put(ptr %5, ptr %6)
+  %7 = load ptr, ptr %words.addr, align 4
+  call void @put(ptr %7, ptr @.str.5)
+  ret void
+}
+
+define i32 @fail_with(ptr %net, i32 %status, ptr %where, ptr %expected, ptr %found) noinline nounwind {
+entry:
+  %net.addr = alloca ptr, align 4
+  %status.addr = alloca i32, align 4
+  %where.addr = alloca ptr, align 4
+  %expected.addr = alloca ptr, align 4
+  %found.addr = alloca ptr, align 4
+  %words = alloca %struct.words, align 4
+  store ptr %net, ptr %net.addr, align 4
+  store i32 %status, ptr %status.addr, align 4
+  store ptr %where, ptr %where.addr, align 4
+  store ptr %expected, ptr %expected.addr, align 4
+  store ptr %found, ptr %found.addr, align 4
+  %0 = load ptr, ptr %net.addr, align 4
+  %1 = load ptr, ptr %where.addr, align 4
+  %2 = load ptr, ptr %expected.addr, align 4
+  call void @put_place(ptr %0, ptr %words, ptr %1, ptr %2)
+  %3 = load ptr, ptr %found.addr, align 4
+  call void @put(ptr %words, ptr %3)
   %4 = load i32, ptr %status.addr, align 4
   ret i32 %4
 }
@@ -342,7 +390,7 @@ entry:
   store ptr %found, ptr %found.addr, align 4
   %0 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.3)
+  call void @put(ptr %words, ptr @.str.1)
   %1 = load i32, ptr %step.addr, align 4
   call void @put_number(ptr %words, i32 %1)
   %2 = load ptr, ptr %net.addr, align 4
@@ -357,17 +405,17 @@ entry:
   br i1 %tobool, label %if.then, label %if.end
 
 if.then:
-  call void @put(ptr %words, ptr @.str.4)
+  call void @put(ptr %words, ptr @.str.2)
   %7 = load ptr, ptr %name, align 4
   call void @put(ptr %words, ptr %7)
-  call void @put(ptr %words, ptr @.str.5)
+  call void @put(ptr %words, ptr @.str.3)
   br label %if.end
 
 if.end:
-  call void @put(ptr %words, ptr @.str.1)
+  call void @put(ptr %words, ptr @.str.4)
   %8 = load ptr, ptr %expected.addr, align 4
   call void @put(ptr %words, ptr %8)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %9 = load ptr, ptr %found.addr, align 4
   call void @put(ptr %words, ptr %9)
   %10 = load i32, ptr %status.addr, align 4
@@ -616,8 +664,7 @@ lor.lhs.false:
 
 if.then:
   %10 = load ptr, ptr %net.addr, align 4
-  %11 = load i32, ptr %bytes.addr, align 4
-  %call = call i32 @fail(ptr %10, i32 1, ptr @.str.6, ptr @.str.7, i32 %11)
+  %call = call i32 @fail_with(ptr %10, i32 1, ptr @.str.6, ptr @.str.7, ptr @.str.8)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -625,218 +672,220 @@ if.end:
   br label %for.inc
 
 for.inc:
-  %12 = load i32, ptr %n, align 4
-  %inc = add i32 %12, 1
+  %11 = load i32, ptr %n, align 4
+  %inc = add i32 %11, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
 for.end:
-  %13 = load i32, ptr %bytes.addr, align 4
-  %cmp7 = icmp ult i32 %13, 20
+  %12 = load i32, ptr %bytes.addr, align 4
+  %cmp7 = icmp ult i32 %12, 20
   br i1 %cmp7, label %if.then9, label %if.end11
 
 if.then9:
-  %14 = load ptr, ptr %net.addr, align 4
-  %15 = load i32, ptr %bytes.addr, align 4
-  %call10 = call i32 @truncated(ptr %14, i32 %15)
+  %13 = load ptr, ptr %net.addr, align 4
+  %14 = load i32, ptr %bytes.addr, align 4
+  %call10 = call i32 @truncated(ptr %13, i32 %14)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
 if.end11:
-  %16 = load ptr, ptr %file, align 4
-  %add.ptr = getelementptr inbounds i8, ptr %16, i32 8
+  %15 = load ptr, ptr %file, align 4
+  %add.ptr = getelementptr inbounds i8, ptr %15, i32 8
   %call12 = call i32 @word_at(ptr %add.ptr)
   %cmp13 = icmp ne i32 %call12, 8
   br i1 %cmp13, label %if.then15, label %if.end18
 
 if.then15:
-  %17 = load ptr, ptr %net.addr, align 4
-  call void @begin_error(ptr %17, ptr %words)
-  call void @put(ptr %words, ptr @.str.8)
-  call void @put_number(ptr %words, i32 8)
+  %16 = load ptr, ptr %net.addr, align 4
+  call void @begin_error(ptr %16, ptr %words)
   call void @put(ptr %words, ptr @.str.9)
-  %18 = load ptr, ptr %file, align 4
-  %add.ptr16 = getelementptr inbounds i8, ptr %18, i32 8
+  call void @put_number(ptr %words, i32 8)
+  call void @put(ptr %words, ptr @.str.10)
+  %17 = load ptr, ptr %file, align 4
+  %add.ptr16 = getelementptr inbounds i8, ptr %17, i32 8
   %call17 = call i32 @word_at(ptr %add.ptr16)
   call void @put_number(ptr %words, i32 %call17)
   store i32 1, ptr %retval, align 4
   br label %return
 
 if.end18:
-  %19 = load ptr, ptr %file, align 4
-  %add.ptr19 = getelementptr inbounds i8, ptr %19, i32 12
+  %18 = load ptr, ptr %file, align 4
+  %add.ptr19 = getelementptr inbounds i8, ptr %18, i32 12
   %call20 = call i32 @word_at(ptr %add.ptr19)
   store i32 %call20, ptr %header, align 4
-  %20 = load i32, ptr %header, align 4
-  %21 = load i32, ptr %bytes.addr, align 4
-  %sub = sub i32 %21, 20
-  %cmp21 = icmp ugt i32 %20, %sub
+  %19 = load i32, ptr %header, align 4
+  %20 = load i32, ptr %bytes.addr, align 4
+  %sub = sub i32 %20, 20
+  %cmp21 = icmp ugt i32 %19, %sub
   br i1 %cmp21, label %if.then23, label %if.end25
 
 if.then23:
-  %22 = load ptr, ptr %net.addr, align 4
-  %23 = load i32, ptr %bytes.addr, align 4
-  %call24 = call i32 @truncated(ptr %22, i32 %23)
+  %21 = load ptr, ptr %net.addr, align 4
+  %22 = load i32, ptr %bytes.addr, align 4
+  %call24 = call i32 @truncated(ptr %21, i32 %22)
   store i32 %call24, ptr %retval, align 4
   br label %return
 
 if.end25:
-  %24 = load ptr, ptr %file, align 4
-  %add.ptr26 = getelementptr inbounds i8, ptr %24, i32 20
-  %25 = load i32, ptr %header, align 4
-  %call27 = call i32 @crc32(ptr %add.ptr26, i32 %25)
+  %23 = load ptr, ptr %file, align 4
+  %add.ptr26 = getelementptr inbounds i8, ptr %23, i32 20
+  %24 = load i32, ptr %header, align 4
+  %call27 = call i32 @crc32(ptr %add.ptr26, i32 %24)
   store i32 %call27, ptr %found, align 4
-  %26 = load i32, ptr %found, align 4
-  %27 = load ptr, ptr %file, align 4
-  %add.ptr28 = getelementptr inbounds i8, ptr %27, i32 16
+  %25 = load i32, ptr %found, align 4
+  %26 = load ptr, ptr %file, align 4
+  %add.ptr28 = getelementptr inbounds i8, ptr %26, i32 16
   %call29 = call i32 @word_at(ptr %add.ptr28)
-  %cmp30 = icmp ne i32 %26, %call29
+  %cmp30 = icmp ne i32 %25, %call29
   br i1 %cmp30, label %if.then32, label %if.end36
 
 if.then32:
-  %28 = load ptr, ptr %net.addr, align 4
-  %29 = load ptr, ptr %file, align 4
-  %add.ptr33 = getelementptr inbounds i8, ptr %29, i32 16
+  %27 = load ptr, ptr %net.addr, align 4
+  %28 = load ptr, ptr %file, align 4
+  %add.ptr33 = getelementptr inbounds i8, ptr %28, i32 16
   %call34 = call i32 @word_at(ptr %add.ptr33)
-  %30 = load i32, ptr %found, align 4
-  %call35 = call i32 @damaged(ptr %28, ptr @.str.10, i32 %call34, i32 %30)
+  %29 = load i32, ptr %found, align 4
+  %call35 = call i32 @damaged(ptr %27, ptr @.str.11, i32 %call34, i32 %29)
   store i32 %call35, ptr %retval, align 4
   br label %return
 
 if.end36:
-  %31 = load ptr, ptr %file, align 4
-  %add.ptr37 = getelementptr inbounds i8, ptr %31, i32 20
-  %32 = load i32, ptr %header, align 4
-  %add.ptr38 = getelementptr inbounds i8, ptr %add.ptr37, i32 %32
+  %30 = load ptr, ptr %file, align 4
+  %add.ptr37 = getelementptr inbounds i8, ptr %30, i32 20
+  %31 = load i32, ptr %header, align 4
+  %add.ptr38 = getelementptr inbounds i8, ptr %add.ptr37, i32 %31
   store ptr %add.ptr38, ptr %table, align 4
-  %33 = load i32, ptr %bytes.addr, align 4
-  %sub39 = sub i32 %33, 20
-  %34 = load i32, ptr %header, align 4
-  %sub40 = sub i32 %sub39, %34
+  %32 = load i32, ptr %bytes.addr, align 4
+  %sub39 = sub i32 %32, 20
+  %33 = load i32, ptr %header, align 4
+  %sub40 = sub i32 %sub39, %33
   store i32 %sub40, ptr %left, align 4
-  %35 = load i32, ptr %left, align 4
-  %cmp41 = icmp ult i32 %35, 64
+  %34 = load i32, ptr %left, align 4
+  %cmp41 = icmp ult i32 %34, 64
   br i1 %cmp41, label %if.then47, label %lor.lhs.false43
 
 lor.lhs.false43:
-  %36 = load ptr, ptr %table, align 4
-  %call44 = call i32 @word_at(ptr %36)
-  %37 = load i32, ptr %left, align 4
-  %cmp45 = icmp ugt i32 %call44, %37
+  %35 = load ptr, ptr %table, align 4
+  %call44 = call i32 @word_at(ptr %35)
+  %36 = load i32, ptr %left, align 4
+  %cmp45 = icmp ugt i32 %call44, %36
   br i1 %cmp45, label %if.then47, label %if.end49
 
 if.then47:
-  %38 = load ptr, ptr %net.addr, align 4
-  %39 = load i32, ptr %bytes.addr, align 4
-  %call48 = call i32 @truncated(ptr %38, i32 %39)
+  %37 = load ptr, ptr %net.addr, align 4
+  %38 = load i32, ptr %bytes.addr, align 4
+  %call48 = call i32 @truncated(ptr %37, i32 %38)
   store i32 %call48, ptr %retval, align 4
   br label %return
 
 if.end49:
-  %40 = load ptr, ptr %table, align 4
-  %call50 = call i32 @word_at(ptr %40)
+  %39 = load ptr, ptr %table, align 4
+  %call50 = call i32 @word_at(ptr %39)
   store i32 %call50, ptr %length, align 4
-  %41 = load i32, ptr %length, align 4
-  %cmp51 = icmp ult i32 %41, 64
+  %40 = load i32, ptr %length, align 4
+  %cmp51 = icmp ult i32 %40, 64
   br i1 %cmp51, label %if.then53, label %if.end55
 
 if.then53:
-  %42 = load ptr, ptr %net.addr, align 4
-  %43 = load i32, ptr %length, align 4
-  %call54 = call i32 @fail(ptr %42, i32 1, ptr @.str.11, ptr @.str.12, i32 %43)
+  %41 = load ptr, ptr %net.addr, align 4
+  %42 = load i32, ptr %length, align 4
+  %call54 = call i32 @fail(ptr %41, i32 1, ptr @.str.12, ptr @.str.13, i32 %42)
   store i32 %call54, ptr %retval, align 4
   br label %return
 
 if.end55:
-  %44 = load ptr, ptr %table, align 4
-  %add.ptr56 = getelementptr inbounds i8, ptr %44, i32 8
-  %45 = load i32, ptr %length, align 4
-  %sub57 = sub i32 %45, 8
+  %43 = load ptr, ptr %table, align 4
+  %add.ptr56 = getelementptr inbounds i8, ptr %43, i32 8
+  %44 = load i32, ptr %length, align 4
+  %sub57 = sub i32 %44, 8
   %call58 = call i32 @crc32(ptr %add.ptr56, i32 %sub57)
   store i32 %call58, ptr %found, align 4
-  %46 = load i32, ptr %found, align 4
-  %47 = load ptr, ptr %table, align 4
-  %add.ptr59 = getelementptr inbounds i8, ptr %47, i32 4
+  %45 = load i32, ptr %found, align 4
+  %46 = load ptr, ptr %table, align 4
+  %add.ptr59 = getelementptr inbounds i8, ptr %46, i32 4
   %call60 = call i32 @word_at(ptr %add.ptr59)
-  %cmp61 = icmp ne i32 %46, %call60
+  %cmp61 = icmp ne i32 %45, %call60
   br i1 %cmp61, label %if.then63, label %if.end67
 
 if.then63:
-  %48 = load ptr, ptr %net.addr, align 4
-  %49 = load ptr, ptr %table, align 4
-  %add.ptr64 = getelementptr inbounds i8, ptr %49, i32 4
+  %47 = load ptr, ptr %net.addr, align 4
+  %48 = load ptr, ptr %table, align 4
+  %add.ptr64 = getelementptr inbounds i8, ptr %48, i32 4
   %call65 = call i32 @word_at(ptr %add.ptr64)
-  %50 = load i32, ptr %found, align 4
-  %call66 = call i32 @damaged(ptr %48, ptr @.str.11, i32 %call65, i32 %50)
+  %49 = load i32, ptr %found, align 4
+  %call66 = call i32 @damaged(ptr %47, ptr @.str.12, i32 %call65, i32 %49)
   store i32 %call66, ptr %retval, align 4
   br label %return
 
 if.end67:
-  %51 = load ptr, ptr %table, align 4
-  %add.ptr68 = getelementptr inbounds i8, ptr %51, i32 8
+  %50 = load ptr, ptr %table, align 4
+  %add.ptr68 = getelementptr inbounds i8, ptr %50, i32 8
   %call69 = call i32 @size_at(ptr %add.ptr68)
-  %52 = load ptr, ptr %net.addr, align 4
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %52, i32 0, i32 4
+  %51 = load ptr, ptr %net.addr, align 4
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %51, i32 0, i32 4
   store i32 %call69, ptr %dram_bytes, align 4
-  %53 = load ptr, ptr %table, align 4
-  %add.ptr70 = getelementptr inbounds i8, ptr %53, i32 16
+  %52 = load ptr, ptr %table, align 4
+  %add.ptr70 = getelementptr inbounds i8, ptr %52, i32 16
   %call71 = call i32 @word_at(ptr %add.ptr70)
-  %54 = load ptr, ptr %net.addr, align 4
-  %isa = getelementptr inbounds %struct.vdla, ptr %54, i32 0, i32 6
+  %53 = load ptr, ptr %net.addr, align 4
+  %isa = getelementptr inbounds %struct.vdla, ptr %53, i32 0, i32 6
   store i32 %call71, ptr %isa, align 4
-  %55 = load ptr, ptr %table, align 4
-  %add.ptr72 = getelementptr inbounds i8, ptr %55, i32 20
+  %54 = load ptr, ptr %table, align 4
+  %add.ptr72 = getelementptr inbounds i8, ptr %54, i32 20
   %call73 = call i32 @word_at(ptr %add.ptr72)
-  %56 = load ptr, ptr %net.addr, align 4
-  %config = getelementptr inbounds %struct.vdla, ptr %56, i32 0, i32 7
+  %55 = load ptr, ptr %net.addr, align 4
+  %config = getelementptr inbounds %struct.vdla, ptr %55, i32 0, i32 7
   store i32 %call73, ptr %config, align 4
-  %57 = load ptr, ptr %table, align 4
-  %58 = load i32, ptr %length, align 4
-  %add.ptr74 = getelementptr inbounds i8, ptr %57, i32 %58
-  %59 = load ptr, ptr %net.addr, align 4
-  %sections = getelementptr inbounds %struct.vdla, ptr %59, i32 0, i32 3
+  %56 = load ptr, ptr %table, align 4
+  %57 = load i32, ptr %length, align 4
+  %add.ptr74 = getelementptr inbounds i8, ptr %56, i32 %57
+  %58 = load ptr, ptr %net.addr, align 4
+  %sections = getelementptr inbounds %struct.vdla, ptr %58, i32 0, i32 3
   store ptr %add.ptr74, ptr %sections, align 4
-  %60 = load ptr, ptr %net.addr, align 4
-  %61 = load ptr, ptr %table, align 4
-  %62 = load i32, ptr %length, align 4
-  %call75 = call i32 @find_lists(ptr %60, ptr %61, i32 %62)
+  %59 = load ptr, ptr %net.addr, align 4
+  %60 = load ptr, ptr %table, align 4
+  %61 = load i32, ptr %length, align 4
+  %call75 = call i32 @find_lists(ptr %59, ptr %60, i32 %61)
   store i32 %call75, ptr %status, align 4
-  %63 = load i32, ptr %status, align 4
-  %tobool = icmp ne i32 %63, 0
+  %62 = load i32, ptr %status, align 4
+  %tobool = icmp ne i32 %62, 0
   br i1 %tobool, label %cond.true, label %cond.false
 
 cond.true:
-  %64 = load i32, ptr %status, align 4
+  %63 = load i32, ptr %status, align 4
   br label %cond.end
 
 cond.false:
-  %65 = load ptr, ptr %net.addr, align 4
-  %66 = load i32, ptr %left, align 4
-  %67 = load i32, ptr %length, align 4
-  %sub76 = sub i32 %66, %67
-  %call77 = call i32 @check_sections(ptr %65, i32 %sub76)
+  %64 = load ptr, ptr %net.addr, align 4
+  %65 = load i32, ptr %bytes.addr, align 4
+  %call76 = call i32 @check_sections(ptr %64, i32 %65)
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ %64, %cond.true ], [ %call77, %cond.false ]
+  %cond = phi i32 [ %63, %cond.true ], [ %call76, %cond.false ]
   store i32 %cond, ptr %retval, align 4
   br label %return
 
 return:
-  %68 = load i32, ptr %retval, align 4
-  ret i32 %68
+  %66 = load i32, ptr %retval, align 4
+  ret i32 %66
 }
 
 define internal i32 @truncated(ptr %net, i32 %bytes) nounwind {
 entry:
   %net.addr = alloca ptr, align 4
   %bytes.addr = alloca i32, align 4
+  %words = alloca %struct.words, align 4
   store ptr %net, ptr %net.addr, align 4
   store i32 %bytes, ptr %bytes.addr, align 4
   %0 = load ptr, ptr %net.addr, align 4
+  call void @begin_error(ptr %0, ptr %words)
+  call void @put(ptr %words, ptr @.str.30)
   %1 = load i32, ptr %bytes.addr, align 4
-  %call = call i32 @fail(ptr %0, i32 1, ptr @.str.6, ptr @.str.27, i32 %1)
-  ret i32 %call
+  call void @put_number(ptr %words, i32 %1)
+  call void @put(ptr %words, ptr @.str.31)
+  ret i32 1
 }
 
 define internal i32 @word_at(ptr %at) nounwind {
@@ -883,10 +932,10 @@ entry:
   call void @begin_error(ptr %0, ptr %words)
   %1 = load ptr, ptr %what.addr, align 4
   call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.28)
+  call void @put(ptr %words, ptr @.str.32)
   %2 = load i32, ptr %expected.addr, align 4
   call void @put_hex(ptr %words, i32 %2)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %3 = load i32, ptr %found.addr, align 4
   call void @put_hex(ptr %words, i32 %3)
   ret i32 1
@@ -953,7 +1002,7 @@ cond.end:
 if.then:
   %10 = load ptr, ptr %net.addr, align 4
   %11 = load i32, ptr %count, align 4
-  %call4 = call i32 @fail(ptr %10, i32 1, ptr @.str.11, ptr @.str.29, i32 %11)
+  %call4 = call i32 @fail(ptr %10, i32 1, ptr @.str.12, ptr @.str.33, i32 %11)
   store i32 %call4, ptr %retval, align 4
   br label %return
 
@@ -1014,169 +1063,179 @@ lor.lhs.false16:
   %27 = load i8, ptr %arrayidx20, align 1
   %conv21 = zext i8 %27 to i32
   %tobool22 = icmp ne i32 %conv21, 0
-  br i1 %tobool22, label %if.then23, label %if.end26
+  br i1 %tobool22, label %if.then23, label %if.end25
 
 if.then23:
   %28 = load ptr, ptr %net.addr, align 4
-  %count24 = getelementptr inbounds %struct.list, ptr %texts, i32 0, i32 1
-  %29 = load i32, ptr %count24, align 4
-  %call25 = call i32 @fail(ptr %28, i32 1, ptr @.str.11, ptr @.str.30, i32 %29)
-  store i32 %call25, ptr %retval, align 4
+  %call24 = call i32 @fail_with(ptr %28, i32 1, ptr @.str.12, ptr @.str.34, ptr @.str.35)
+  store i32 %call24, ptr %retval, align 4
   br label %return
 
-if.end26:
+if.end25:
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %30 = load i32, ptr %retval, align 4
-  ret i32 %30
+  %29 = load i32, ptr %retval, align 4
+  ret i32 %29
 }
 
-define internal i32 @check_sections(ptr %net, i32 %left) nounwind {
+define internal i32 @check_sections(ptr %net, i32 %bytes_of_file) nounwind {
 entry:
   %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 4
-  %left.addr = alloca i32, align 4
+  %bytes_of_file.addr = alloca i32, align 4
+  %left = alloca i32, align 4
   %data = alloca ptr, align 4
   %n = alloca i32, align 4
   %section = alloca ptr, align 4
-  %bytes = alloca i32, align 4
+  %bytes2 = alloca i32, align 4
   %expected = alloca i32, align 4
   %found = alloca i32, align 4
   %first = alloca ptr, align 4
   store ptr %net, ptr %net.addr, align 4
-  store i32 %left, ptr %left.addr, align 4
-  %0 = load ptr, ptr %net.addr, align 4
-  %sections = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 3
-  %1 = load ptr, ptr %sections, align 4
-  store ptr %1, ptr %data, align 4
+  store i32 %bytes_of_file, ptr %bytes_of_file.addr, align 4
+  %0 = load i32, ptr %bytes_of_file.addr, align 4
+  %1 = load ptr, ptr %net.addr, align 4
+  %sections = getelementptr inbounds %struct.vdla, ptr %1, i32 0, i32 3
+  %2 = load ptr, ptr %sections, align 4
+  %3 = load ptr, ptr %net.addr, align 4
+  %bytes = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 1
+  %4 = load ptr, ptr %bytes, align 4
+  %sub.ptr.lhs.cast = ptrtoint ptr %2 to i32
+  %sub.ptr.rhs.cast = ptrtoint ptr %4 to i32
+  %sub.ptr.sub = sub i32 %sub.ptr.lhs.cast, %sub.ptr.rhs.cast
+  %sub = sub i32 %0, %sub.ptr.sub
+  store i32 %sub, ptr %left, align 4
+  %5 = load ptr, ptr %net.addr, align 4
+  %sections1 = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 3
+  %6 = load ptr, ptr %sections1, align 4
+  store ptr %6, ptr %data, align 4
   store i32 0, ptr %n, align 4
   br label %for.cond
 
 for.cond:
-  %2 = load i32, ptr %n, align 4
-  %3 = load ptr, ptr %net.addr, align 4
-  %lists = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 2
+  %7 = load i32, ptr %n, align 4
+  %8 = load ptr, ptr %net.addr, align 4
+  %lists = getelementptr inbounds %struct.vdla, ptr %8, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i32 0, i32 8
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %4 = load i32, ptr %count, align 4
-  %cmp = icmp ult i32 %2, %4
+  %9 = load i32, ptr %count, align 4
+  %cmp = icmp ult i32 %7, %9
   br i1 %cmp, label %for.body, label %for.end
 
 for.body:
-  %5 = load ptr, ptr %net.addr, align 4
-  %6 = load i32, ptr %n, align 4
-  %call = call ptr @entry(ptr %5, i32 8, i32 %6, i32 4)
+  %10 = load ptr, ptr %net.addr, align 4
+  %11 = load i32, ptr %n, align 4
+  %call = call ptr @entry(ptr %10, i32 8, i32 %11, i32 4)
   store ptr %call, ptr %section, align 4
-  %7 = load ptr, ptr %section, align 4
-  %add.ptr = getelementptr inbounds i8, ptr %7, i32 4
-  %call1 = call i32 @size_at(ptr %add.ptr)
-  store i32 %call1, ptr %bytes, align 4
-  %8 = load i32, ptr %bytes, align 4
-  %9 = load i32, ptr %left.addr, align 4
-  %cmp2 = icmp ugt i32 %8, %9
-  br i1 %cmp2, label %if.then, label %if.end
+  %12 = load ptr, ptr %section, align 4
+  %add.ptr = getelementptr inbounds i8, ptr %12, i32 4
+  %call3 = call i32 @size_at(ptr %add.ptr)
+  store i32 %call3, ptr %bytes2, align 4
+  %13 = load i32, ptr %bytes2, align 4
+  %14 = load i32, ptr %left, align 4
+  %cmp4 = icmp ugt i32 %13, %14
+  br i1 %cmp4, label %if.then, label %if.end
 
 if.then:
-  %10 = load ptr, ptr %net.addr, align 4
-  %11 = load i32, ptr %left.addr, align 4
-  %call3 = call i32 @truncated(ptr %10, i32 %11)
-  store i32 %call3, ptr %retval, align 4
+  %15 = load ptr, ptr %net.addr, align 4
+  %16 = load i32, ptr %bytes_of_file.addr, align 4
+  %call5 = call i32 @truncated(ptr %15, i32 %16)
+  store i32 %call5, ptr %retval, align 4
   br label %return
 
 if.end:
-  %12 = load ptr, ptr %section, align 4
-  %add.ptr4 = getelementptr inbounds i8, ptr %12, i32 12
-  %call5 = call i32 @word_at(ptr %add.ptr4)
-  store i32 %call5, ptr %expected, align 4
-  %13 = load ptr, ptr %data, align 4
-  %14 = load i32, ptr %bytes, align 4
-  %call6 = call i32 @crc32(ptr %13, i32 %14)
-  store i32 %call6, ptr %found, align 4
-  %15 = load i32, ptr %expected, align 4
-  %16 = load i32, ptr %found, align 4
-  %cmp7 = icmp ne i32 %15, %16
-  br i1 %cmp7, label %if.then8, label %if.end10
+  %17 = load ptr, ptr %section, align 4
+  %add.ptr6 = getelementptr inbounds i8, ptr %17, i32 12
+  %call7 = call i32 @word_at(ptr %add.ptr6)
+  store i32 %call7, ptr %expected, align 4
+  %18 = load ptr, ptr %data, align 4
+  %19 = load i32, ptr %bytes2, align 4
+  %call8 = call i32 @crc32(ptr %18, i32 %19)
+  store i32 %call8, ptr %found, align 4
+  %20 = load i32, ptr %expected, align 4
+  %21 = load i32, ptr %found, align 4
+  %cmp9 = icmp ne i32 %20, %21
+  br i1 %cmp9, label %if.then10, label %if.end12
 
-if.then8:
-  %17 = load ptr, ptr %net.addr, align 4
-  %18 = load i32, ptr %expected, align 4
-  %19 = load i32, ptr %found, align 4
-  %call9 = call i32 @damaged(ptr %17, ptr @.str.31, i32 %18, i32 %19)
-  store i32 %call9, ptr %retval, align 4
+if.then10:
+  %22 = load ptr, ptr %net.addr, align 4
+  %23 = load i32, ptr %expected, align 4
+  %24 = load i32, ptr %found, align 4
+  %call11 = call i32 @damaged(ptr %22, ptr @.str.36, i32 %23, i32 %24)
+  store i32 %call11, ptr %retval, align 4
   br label %return
 
-if.end10:
-  %20 = load i32, ptr %bytes, align 4
-  %21 = load ptr, ptr %data, align 4
-  %add.ptr11 = getelementptr inbounds i8, ptr %21, i32 %20
-  store ptr %add.ptr11, ptr %data, align 4
-  %22 = load i32, ptr %bytes, align 4
-  %23 = load i32, ptr %left.addr, align 4
-  %sub = sub i32 %23, %22
-  store i32 %sub, ptr %left.addr, align 4
+if.end12:
+  %25 = load i32, ptr %bytes2, align 4
+  %26 = load ptr, ptr %data, align 4
+  %add.ptr13 = getelementptr inbounds i8, ptr %26, i32 %25
+  store ptr %add.ptr13, ptr %data, align 4
+  %27 = load i32, ptr %bytes2, align 4
+  %28 = load i32, ptr %left, align 4
+  %sub14 = sub i32 %28, %27
+  store i32 %sub14, ptr %left, align 4
   br label %for.inc
 
 for.inc:
-  %24 = load i32, ptr %n, align 4
-  %inc = add i32 %24, 1
+  %29 = load i32, ptr %n, align 4
+  %inc = add i32 %29, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
 for.end:
-  %25 = load i32, ptr %left.addr, align 4
-  %tobool = icmp ne i32 %25, 0
-  br i1 %tobool, label %if.then12, label %if.end14
+  %30 = load i32, ptr %left, align 4
+  %tobool = icmp ne i32 %30, 0
+  br i1 %tobool, label %if.then15, label %if.end17
 
-if.then12:
-  %26 = load ptr, ptr %net.addr, align 4
-  %27 = load i32, ptr %left.addr, align 4
-  %call13 = call i32 @fail(ptr %26, i32 1, ptr @.str.6, ptr @.str.32, i32 %27)
-  store i32 %call13, ptr %retval, align 4
+if.then15:
+  %31 = load ptr, ptr %net.addr, align 4
+  %call16 = call i32 @fail_with(ptr %31, i32 1, ptr @.str.6, ptr @.str.37, ptr @.str.38)
+  store i32 %call16, ptr %retval, align 4
   br label %return
 
-if.end14:
-  %28 = load ptr, ptr %net.addr, align 4
-  %lists15 = getelementptr inbounds %struct.vdla, ptr %28, i32 0, i32 2
-  %arrayidx16 = getelementptr inbounds [10 x %struct.list], ptr %lists15, i32 0, i32 8
-  %first17 = getelementptr inbounds %struct.list, ptr %arrayidx16, i32 0, i32 0
-  %29 = load ptr, ptr %first17, align 4
-  store ptr %29, ptr %first, align 4
-  %30 = load ptr, ptr %net.addr, align 4
-  %lists18 = getelementptr inbounds %struct.vdla, ptr %30, i32 0, i32 2
+if.end17:
+  %32 = load ptr, ptr %net.addr, align 4
+  %lists18 = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 2
   %arrayidx19 = getelementptr inbounds [10 x %struct.list], ptr %lists18, i32 0, i32 8
-  %count20 = getelementptr inbounds %struct.list, ptr %arrayidx19, i32 0, i32 1
-  %31 = load i32, ptr %count20, align 4
-  %cmp21 = icmp eq i32 %31, 0
-  br i1 %cmp21, label %if.then25, label %lor.lhs.false
+  %first20 = getelementptr inbounds %struct.list, ptr %arrayidx19, i32 0, i32 0
+  %33 = load ptr, ptr %first20, align 4
+  store ptr %33, ptr %first, align 4
+  %34 = load ptr, ptr %net.addr, align 4
+  %lists21 = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 2
+  %arrayidx22 = getelementptr inbounds [10 x %struct.list], ptr %lists21, i32 0, i32 8
+  %count23 = getelementptr inbounds %struct.list, ptr %arrayidx22, i32 0, i32 1
+  %35 = load i32, ptr %count23, align 4
+  %cmp24 = icmp eq i32 %35, 0
+  br i1 %cmp24, label %if.then28, label %lor.lhs.false
 
 lor.lhs.false:
-  %32 = load ptr, ptr %first, align 4
-  %add.ptr22 = getelementptr inbounds i8, ptr %32, i32 0
-  %call23 = call i32 @word_at(ptr %add.ptr22)
-  %cmp24 = icmp ne i32 %call23, 0
-  br i1 %cmp24, label %if.then25, label %if.end27
+  %36 = load ptr, ptr %first, align 4
+  %add.ptr25 = getelementptr inbounds i8, ptr %36, i32 0
+  %call26 = call i32 @word_at(ptr %add.ptr25)
+  %cmp27 = icmp ne i32 %call26, 0
+  br i1 %cmp27, label %if.then28, label %if.end30
 
-if.then25:
-  %33 = load ptr, ptr %net.addr, align 4
-  %call26 = call i32 @fail(ptr %33, i32 1, ptr @.str.6, ptr @.str.33, i32 0)
-  store i32 %call26, ptr %retval, align 4
+if.then28:
+  %37 = load ptr, ptr %net.addr, align 4
+  %call29 = call i32 @fail_with(ptr %37, i32 1, ptr @.str.6, ptr @.str.39, ptr @.str.17)
+  store i32 %call29, ptr %retval, align 4
   br label %return
 
-if.end27:
-  %34 = load ptr, ptr %first, align 4
-  %add.ptr28 = getelementptr inbounds i8, ptr %34, i32 4
-  %call29 = call i32 @size_at(ptr %add.ptr28)
-  %35 = load ptr, ptr %net.addr, align 4
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %35, i32 0, i32 5
-  store i32 %call29, ptr %constant_bytes, align 4
+if.end30:
+  %38 = load ptr, ptr %first, align 4
+  %add.ptr31 = getelementptr inbounds i8, ptr %38, i32 4
+  %call32 = call i32 @size_at(ptr %add.ptr31)
+  %39 = load ptr, ptr %net.addr, align 4
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %39, i32 0, i32 5
+  store i32 %call32, ptr %constant_bytes, align 4
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %36 = load i32, ptr %retval, align 4
-  ret i32 %36
+  %40 = load i32, ptr %retval, align 4
+  ret i32 %40
 }
 
 define i32 @check_module(ptr %net) noinline nounwind {
@@ -1206,7 +1265,7 @@ if.then:
   %7 = load ptr, ptr %net.addr, align 4
   %dram_bytes3 = getelementptr inbounds %struct.vdla, ptr %7, i32 0, i32 4
   %8 = load i32, ptr %dram_bytes3, align 4
-  %call = call i32 @wrong(ptr %6, ptr @.str.6, ptr @.str.13, i32 %8)
+  %call = call i32 @wrong(ptr %6, ptr @.str.6, ptr @.str.14, i32 %8)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -1359,7 +1418,7 @@ cond.false:
 
 cond.end:
   %cond = phi i32 [ %14, %cond.true ], [ 0, %cond.false ]
-  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.34, ptr @.str.35, i32 %cond)
+  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.40, ptr @.str.41, i32 %cond)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -1385,7 +1444,7 @@ land.lhs.true:
 if.then17:
   %21 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %21, ptr %words)
-  call void @put(ptr %words, ptr @.str.36)
+  call void @put(ptr %words, ptr @.str.42)
   store i32 2, ptr %retval, align 4
   br label %return
 
@@ -1413,7 +1472,7 @@ for.body:
 if.then23:
   %28 = load ptr, ptr %net.addr, align 4
   %29 = load i32, ptr %n, align 4
-  %call24 = call i32 @wrong(ptr %28, ptr @.str.37, ptr @.str.38, i32 %29)
+  %call24 = call i32 @wrong(ptr %28, ptr @.str.43, ptr @.str.44, i32 %29)
   store i32 %call24, ptr %retval, align 4
   br label %return
 
@@ -1476,8 +1535,7 @@ while.end:
 
 if.then40:
   %50 = load ptr, ptr %net.addr, align 4
-  %51 = load i32, ptr %n, align 4
-  %call41 = call i32 @fail(ptr %50, i32 2, ptr @.str.34, ptr @.str.39, i32 %51)
+  %call41 = call i32 @fail_with(ptr %50, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
   store i32 %call41, ptr %retval, align 4
   br label %return
 
@@ -1485,8 +1543,8 @@ if.end42:
   br label %for.inc
 
 for.inc:
-  %52 = load i32, ptr %n, align 4
-  %inc = add i32 %52, 1
+  %51 = load i32, ptr %n, align 4
+  %inc = add i32 %51, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -1495,8 +1553,8 @@ for.end:
   br label %return
 
 return:
-  %53 = load i32, ptr %retval, align 4
-  ret i32 %53
+  %52 = load i32, ptr %retval, align 4
+  ret i32 %52
 }
 
 define internal i32 @check_each(ptr %net, i32 %list, ptr %check) nounwind {
@@ -1603,7 +1661,7 @@ lor.lhs.false:
 if.then:
   %11 = load ptr, ptr %net.addr, align 4
   %12 = load i32, ptr %offset, align 4
-  %call4 = call i32 @wrong(ptr %11, ptr @.str.40, ptr @.str.41, i32 %12)
+  %call4 = call i32 @wrong(ptr %11, ptr @.str.46, ptr @.str.47, i32 %12)
   store i32 %call4, ptr %retval, align 4
   br label %return
 
@@ -1633,7 +1691,7 @@ if.end:
 if.then9:
   %22 = load ptr, ptr %net.addr, align 4
   %23 = load i32, ptr %type, align 4
-  %call10 = call i32 @wrong(ptr %22, ptr @.str.40, ptr @.str.42, i32 %23)
+  %call10 = call i32 @wrong(ptr %22, ptr @.str.46, ptr @.str.48, i32 %23)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -1653,58 +1711,57 @@ lor.lhs.false13:
 
 if.then16:
   %29 = load ptr, ptr %net.addr, align 4
-  %30 = load i32, ptr %rank, align 4
-  %call17 = call i32 @wrong(ptr %29, ptr @.str.40, ptr @.str.43, i32 %30)
+  %call17 = call i32 @fail_with(ptr %29, i32 1, ptr @.str.46, ptr @.str.49, ptr @.str.35)
   store i32 %call17, ptr %retval, align 4
   br label %return
 
 if.end18:
+  %30 = load ptr, ptr %net.addr, align 4
   %31 = load ptr, ptr %net.addr, align 4
-  %32 = load ptr, ptr %net.addr, align 4
-  %33 = load i32, ptr %tensor.addr, align 4
-  %call19 = call i32 @tensor_word(ptr %32, i32 %33, i32 6)
-  %call20 = call i32 @is_text(ptr %31, i32 %call19)
+  %32 = load i32, ptr %tensor.addr, align 4
+  %call19 = call i32 @tensor_word(ptr %31, i32 %32, i32 6)
+  %call20 = call i32 @is_text(ptr %30, i32 %call19)
   %tobool = icmp ne i32 %call20, 0
   br i1 %tobool, label %if.end23, label %if.then21
 
 if.then21:
-  %34 = load ptr, ptr %net.addr, align 4
-  %35 = load i32, ptr %tensor.addr, align 4
-  %call22 = call i32 @wrong(ptr %34, ptr @.str.40, ptr @.str.38, i32 %35)
+  %33 = load ptr, ptr %net.addr, align 4
+  %34 = load i32, ptr %tensor.addr, align 4
+  %call22 = call i32 @wrong(ptr %33, ptr @.str.46, ptr @.str.44, i32 %34)
   store i32 %call22, ptr %retval, align 4
   br label %return
 
 if.end23:
-  %36 = load i32, ptr %type, align 4
-  %arrayidx24 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i32 0, i32 %36
-  %37 = load i8, ptr %arrayidx24, align 1
-  %conv = zext i8 %37 to i32
+  %35 = load i32, ptr %type, align 4
+  %arrayidx24 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i32 0, i32 %35
+  %36 = load i8, ptr %arrayidx24, align 1
+  %conv = zext i8 %36 to i32
   store i32 %conv, ptr %each, align 4
   store i32 0, ptr %is_empty, align 4
   store i32 0, ptr %axis, align 4
   br label %for.cond
 
 for.cond:
-  %38 = load i32, ptr %axis, align 4
-  %39 = load i32, ptr %rank, align 4
-  %cmp25 = icmp ult i32 %38, %39
+  %37 = load i32, ptr %axis, align 4
+  %38 = load i32, ptr %rank, align 4
+  %cmp25 = icmp ult i32 %37, %38
   br i1 %cmp25, label %for.body, label %for.end
 
 for.body:
-  %40 = load ptr, ptr %net.addr, align 4
-  %41 = load i32, ptr %tensor.addr, align 4
-  %42 = load i32, ptr %axis, align 4
-  %call27 = call i32 @tensor_size(ptr %40, i32 %41, i32 %42)
+  %39 = load ptr, ptr %net.addr, align 4
+  %40 = load i32, ptr %tensor.addr, align 4
+  %41 = load i32, ptr %axis, align 4
+  %call27 = call i32 @tensor_size(ptr %39, i32 %40, i32 %41)
   %cmp28 = icmp eq i32 %call27, 0
   %conv29 = zext i1 %cmp28 to i32
-  %43 = load i32, ptr %is_empty, align 4
-  %or = or i32 %43, %conv29
+  %42 = load i32, ptr %is_empty, align 4
+  %or = or i32 %42, %conv29
   store i32 %or, ptr %is_empty, align 4
   br label %for.inc
 
 for.inc:
-  %44 = load i32, ptr %axis, align 4
-  %inc = add i32 %44, 1
+  %43 = load i32, ptr %axis, align 4
+  %inc = add i32 %43, 1
   store i32 %inc, ptr %axis, align 4
   br label %for.cond
 
@@ -1713,75 +1770,75 @@ for.end:
   br label %for.cond31
 
 for.cond31:
-  %45 = load i32, ptr %axis30, align 4
-  %46 = load i32, ptr %rank, align 4
-  %cmp32 = icmp ult i32 %45, %46
+  %44 = load i32, ptr %axis30, align 4
+  %45 = load i32, ptr %rank, align 4
+  %cmp32 = icmp ult i32 %44, %45
   br i1 %cmp32, label %land.rhs, label %land.end
 
 land.rhs:
-  %47 = load i32, ptr %is_empty, align 4
-  %tobool34 = icmp ne i32 %47, 0
+  %46 = load i32, ptr %is_empty, align 4
+  %tobool34 = icmp ne i32 %46, 0
   %lnot = xor i1 %tobool34, true
   br label %land.end
 
 land.end:
-  %48 = phi i1 [ false, %for.cond31 ], [ %lnot, %land.rhs ]
-  br i1 %48, label %for.body35, label %for.end44
+  %47 = phi i1 [ false, %for.cond31 ], [ %lnot, %land.rhs ]
+  br i1 %47, label %for.body35, label %for.end44
 
 for.body35:
-  %49 = load ptr, ptr %net.addr, align 4
-  %50 = load i32, ptr %tensor.addr, align 4
-  %51 = load i32, ptr %axis30, align 4
-  %call36 = call i32 @tensor_size(ptr %49, i32 %50, i32 %51)
+  %48 = load ptr, ptr %net.addr, align 4
+  %49 = load i32, ptr %tensor.addr, align 4
+  %50 = load i32, ptr %axis30, align 4
+  %call36 = call i32 @tensor_size(ptr %48, i32 %49, i32 %50)
   store i32 %call36, ptr %size, align 4
-  %52 = load i32, ptr %each, align 4
-  %53 = load i32, ptr %size, align 4
-  %div = udiv i32 -1, %53
-  %cmp37 = icmp ugt i32 %52, %div
+  %51 = load i32, ptr %each, align 4
+  %52 = load i32, ptr %size, align 4
+  %div = udiv i32 -1, %52
+  %cmp37 = icmp ugt i32 %51, %div
   br i1 %cmp37, label %if.then39, label %if.end41
 
 if.then39:
-  %54 = load ptr, ptr %net.addr, align 4
-  %55 = load i32, ptr %size, align 4
-  %call40 = call i32 @wrong(ptr %54, ptr @.str.40, ptr @.str.44, i32 %55)
+  %53 = load ptr, ptr %net.addr, align 4
+  %54 = load i32, ptr %size, align 4
+  %call40 = call i32 @wrong(ptr %53, ptr @.str.46, ptr @.str.50, i32 %54)
   store i32 %call40, ptr %retval, align 4
   br label %return
 
 if.end41:
-  %56 = load i32, ptr %size, align 4
-  %57 = load i32, ptr %each, align 4
-  %mul = mul i32 %57, %56
+  %55 = load i32, ptr %size, align 4
+  %56 = load i32, ptr %each, align 4
+  %mul = mul i32 %56, %55
   store i32 %mul, ptr %each, align 4
   br label %for.inc42
 
 for.inc42:
-  %58 = load i32, ptr %axis30, align 4
-  %inc43 = add i32 %58, 1
+  %57 = load i32, ptr %axis30, align 4
+  %inc43 = add i32 %57, 1
   store i32 %inc43, ptr %axis30, align 4
   br label %for.cond31
 
 for.end44:
-  %59 = load i32, ptr %bytes, align 4
-  %60 = load i32, ptr %is_empty, align 4
-  %tobool45 = icmp ne i32 %60, 0
+  %58 = load i32, ptr %bytes, align 4
+  %59 = load i32, ptr %is_empty, align 4
+  %tobool45 = icmp ne i32 %59, 0
   br i1 %tobool45, label %cond.true, label %cond.false
 
 cond.true:
   br label %cond.end
 
 cond.false:
-  %61 = load i32, ptr %each, align 4
+  %60 = load i32, ptr %each, align 4
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ 0, %cond.true ], [ %61, %cond.false ]
-  %cmp46 = icmp ne i32 %59, %cond
+  %cond = phi i32 [ 0, %cond.true ], [ %60, %cond.false ]
+  %cmp46 = icmp ne i32 %58, %cond
   br i1 %cmp46, label %if.then48, label %if.end50
 
 if.then48:
-  %62 = load ptr, ptr %net.addr, align 4
-  %63 = load i32, ptr %bytes, align 4
-  %call49 = call i32 @wrong(ptr %62, ptr @.str.40, ptr @.str.45, i32 %63)
+  %61 = load ptr, ptr %net.addr, align 4
+  %62 = load i32, ptr %bytes, align 4
+  %call49 = call i32 @wrong(ptr %61, ptr @.str.46, ptr @.str.51, i32 %62)
   store i32 %call49, ptr %retval, align 4
   br label %return
 
@@ -1790,8 +1847,8 @@ if.end50:
   br label %return
 
 return:
-  %64 = load i32, ptr %retval, align 4
-  ret i32 %64
+  %63 = load i32, ptr %retval, align 4
+  ret i32 %63
 }
 
 define internal i32 @check_input(ptr %net, i32 %number) nounwind {
@@ -1860,8 +1917,7 @@ cond.true:
 
 cond.false:
   %14 = load ptr, ptr %net.addr, align 4
-  %15 = load i32, ptr %type, align 4
-  %call9 = call i32 @wrong(ptr %14, ptr @.str.46, ptr @.str.47, i32 %15)
+  %call9 = call i32 @fail_with(ptr %14, i32 1, ptr @.str.52, ptr @.str.53, ptr @.str.35)
   br label %cond.end
 
 cond.end:
@@ -1870,8 +1926,8 @@ cond.end:
   br label %return
 
 return:
-  %16 = load i32, ptr %retval, align 4
-  ret i32 %16
+  %15 = load i32, ptr %retval, align 4
+  ret i32 %15
 }
 
 define internal i32 @check_output(ptr %net, i32 %number) nounwind {
@@ -1922,7 +1978,7 @@ entry:
 if.then:
   %8 = load ptr, ptr %net.addr, align 4
   %9 = load i32, ptr %kind, align 4
-  %call10 = call i32 @wrong(ptr %8, ptr @.str.51, ptr @.str.52, i32 %9)
+  %call10 = call i32 @wrong(ptr %8, ptr @.str.57, ptr @.str.58, i32 %9)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -1938,7 +1994,7 @@ if.end:
 if.then14:
   %12 = load ptr, ptr %net.addr, align 4
   %13 = load i32, ptr %number.addr, align 4
-  %call15 = call i32 @wrong(ptr %12, ptr @.str.51, ptr @.str.38, i32 %13)
+  %call15 = call i32 @wrong(ptr %12, ptr @.str.57, ptr @.str.44, i32 %13)
   store i32 %call15, ptr %retval, align 4
   br label %return
 
@@ -1957,7 +2013,7 @@ land.lhs.true:
 if.then20:
   %17 = load ptr, ptr %net.addr, align 4
   %18 = load i32, ptr %condition, align 4
-  %call21 = call i32 @wrong(ptr %17, ptr @.str.51, ptr @.str.53, i32 %18)
+  %call21 = call i32 @wrong(ptr %17, ptr @.str.57, ptr @.str.59, i32 %18)
   store i32 %call21, ptr %retval, align 4
   br label %return
 
@@ -1998,7 +2054,7 @@ if.end30:
 
 if.then33:
   %27 = load ptr, ptr %net.addr, align 4
-  %call34 = call i32 @wrong(ptr %27, ptr @.str.51, ptr @.str.54, i32 0)
+  %call34 = call i32 @wrong(ptr %27, ptr @.str.57, ptr @.str.60, i32 0)
   store i32 %call34, ptr %retval, align 4
   br label %return
 
@@ -2012,7 +2068,7 @@ if.end35:
 if.then38:
   %30 = load ptr, ptr %net.addr, align 4
   %31 = load i32, ptr %count, align 4
-  %call39 = call i32 @wrong(ptr %30, ptr @.str.51, ptr @.str.55, i32 %31)
+  %call39 = call i32 @wrong(ptr %30, ptr @.str.57, ptr @.str.61, i32 %31)
   store i32 %call39, ptr %retval, align 4
   br label %return
 
@@ -2078,7 +2134,7 @@ cond.true:
 cond.false:
   %48 = load ptr, ptr %net.addr, align 4
   %49 = load i32, ptr %sizes, align 4
-  %call56 = call i32 @wrong(ptr %48, ptr @.str.51, ptr @.str.56, i32 %49)
+  %call56 = call i32 @wrong(ptr %48, ptr @.str.57, ptr @.str.62, i32 %49)
   br label %cond.end
 
 cond.end:
@@ -2142,7 +2198,7 @@ lor.lhs.false:
 if.then:
   %12 = load ptr, ptr %net.addr, align 4
   %13 = load i32, ptr %to, align 4
-  %call6 = call i32 @wrong(ptr %12, ptr @.str.57, ptr @.str.58, i32 %13)
+  %call6 = call i32 @wrong(ptr %12, ptr @.str.63, ptr @.str.64, i32 %13)
   store i32 %call6, ptr %retval, align 4
   br label %return
 
@@ -2205,7 +2261,7 @@ entry:
 if.then:
   %11 = load ptr, ptr %net.addr, align 4
   %12 = load i32, ptr %step.addr, align 4
-  %call5 = call i32 @wrong(ptr %11, ptr @.str.59, ptr @.str.38, i32 %12)
+  %call5 = call i32 @wrong(ptr %11, ptr @.str.65, ptr @.str.44, i32 %12)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
@@ -2226,7 +2282,7 @@ lor.lhs.false:
 if.then7:
   %18 = load ptr, ptr %net.addr, align 4
   %19 = load i32, ptr %args, align 4
-  %call8 = call i32 @wrong(ptr %18, ptr @.str.59, ptr @.str.60, i32 %19)
+  %call8 = call i32 @wrong(ptr %18, ptr @.str.65, ptr @.str.66, i32 %19)
   store i32 %call8, ptr %retval, align 4
   br label %return
 
@@ -2253,7 +2309,7 @@ for.body:
 if.then14:
   %26 = load ptr, ptr %net.addr, align 4
   %27 = load i32, ptr %step.addr, align 4
-  %call15 = call i32 @fail_at_step(ptr %26, i32 1, i32 %27, ptr @.str.60, ptr @.str.61)
+  %call15 = call i32 @fail_at_step(ptr %26, i32 1, i32 %27, ptr @.str.66, ptr @.str.67)
   store i32 %call15, ptr %retval, align 4
   br label %return
 
@@ -2314,7 +2370,7 @@ cond.true:
 cond.false:
   %37 = load ptr, ptr %net.addr, align 4
   %38 = load i32, ptr %step.addr, align 4
-  %call24 = call i32 @fail_at_step(ptr %37, i32 1, i32 %38, ptr @.str.62, ptr @.str.63)
+  %call24 = call i32 @fail_at_step(ptr %37, i32 1, i32 %38, ptr @.str.68, ptr @.str.35)
   br label %cond.end
 
 cond.end:
@@ -2337,21 +2393,21 @@ sw.bb27:
 sw.bb28:
   %42 = load ptr, ptr %net.addr, align 4
   %43 = load i32, ptr %step.addr, align 4
-  %call29 = call i32 @fail_at_step(ptr %42, i32 3, i32 %43, ptr @.str.64, ptr @.str.65)
+  %call29 = call i32 @fail_at_step(ptr %42, i32 3, i32 %43, ptr @.str.69, ptr @.str.70)
   store i32 %call29, ptr %retval, align 4
   br label %return
 
 sw.bb30:
   %44 = load ptr, ptr %net.addr, align 4
   %45 = load i32, ptr %step.addr, align 4
-  %call31 = call i32 @fail_at_step(ptr %44, i32 3, i32 %45, ptr @.str.64, ptr @.str.66)
+  %call31 = call i32 @fail_at_step(ptr %44, i32 3, i32 %45, ptr @.str.69, ptr @.str.71)
   store i32 %call31, ptr %retval, align 4
   br label %return
 
 sw.default:
   %46 = load ptr, ptr %net.addr, align 4
   %47 = load i32, ptr %step.addr, align 4
-  %call32 = call i32 @fail_at_step(ptr %46, i32 3, i32 %47, ptr @.str.64, ptr @.str.67)
+  %call32 = call i32 @fail_at_step(ptr %46, i32 3, i32 %47, ptr @.str.69, ptr @.str.72)
   store i32 %call32, ptr %retval, align 4
   br label %return
 
@@ -2394,7 +2450,7 @@ lor.lhs.false:
 
 lor.lhs.false1:
   %4 = load i32, ptr %memory_bytes.addr, align 4
-  %cmp2 = icmp ult i32 %4, 1040
+  %cmp2 = icmp ult i32 %4, 1088
   br i1 %cmp2, label %if.then, label %if.end
 
 if.then:
@@ -2454,7 +2510,7 @@ land.lhs.true:
 
 if.then13:
   %21 = load ptr, ptr %net, align 4
-  %call14 = call i32 @fail(ptr %21, i32 3, ptr @.str.14, ptr @.str.15, i32 0)
+  %call14 = call i32 @fail_with(ptr %21, i32 3, ptr @.str.15, ptr @.str.16, ptr @.str.17)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -2589,7 +2645,7 @@ cond.end10:
 if.then:
   %21 = load ptr, ptr %net.addr, align 4
   %22 = load i32, ptr %image, align 4
-  %call20 = call i32 @fail(ptr %21, i32 4, ptr @.str.6, ptr @.str.86, i32 %22)
+  %call20 = call i32 @fail(ptr %21, i32 4, ptr @.str.6, ptr @.str.89, i32 %22)
   store i32 %call20, ptr %retval, align 4
   br label %return
 
@@ -2626,12 +2682,12 @@ if.end:
 if.then38:
   %32 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %32, ptr %words)
-  call void @put(ptr %words, ptr @.str.87)
+  call void @put(ptr %words, ptr @.str.90)
   %33 = load ptr, ptr %net.addr, align 4
   %memory_bytes39 = getelementptr inbounds %struct.vdla, ptr %33, i32 0, i32 13
   %34 = load i32, ptr %memory_bytes39, align 4
   call void @put_number(ptr %words, i32 %34)
-  call void @put(ptr %words, ptr @.str.88)
+  call void @put(ptr %words, ptr @.str.91)
   %35 = load i32, ptr %memory_bytes.addr, align 4
   call void @put_number(ptr %words, i32 %35)
   store i32 4, ptr %retval, align 4
@@ -2727,7 +2783,7 @@ cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ %2, %cond.true ], [ 1040, %cond.false ]
+  %cond = phi i32 [ %2, %cond.true ], [ 1088, %cond.false ]
   ret i32 %cond
 }
 
@@ -2749,7 +2805,7 @@ cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi ptr [ %arraydecay, %cond.true ], [ @.str.16, %cond.false ]
+  %cond = phi ptr [ %arraydecay, %cond.true ], [ @.str.18, %cond.false ]
   ret ptr %cond
 }
 
@@ -2826,7 +2882,7 @@ entry:
 if.then:
   %3 = load ptr, ptr %net.addr, align 4
   %4 = load i32, ptr %number.addr, align 4
-  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.17, ptr @.str.18, i32 %4)
+  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.19, ptr @.str.20, i32 %4)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -2991,7 +3047,7 @@ entry:
 if.then:
   %3 = load ptr, ptr %net.addr, align 4
   %4 = load i32, ptr %number.addr, align 4
-  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.19, ptr @.str.20, i32 %4)
+  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.21, ptr @.str.22, i32 %4)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -3337,47 +3393,46 @@ lor.lhs.false:
 
 if.then4:
   %14 = load ptr, ptr %net.addr, align 4
-  %15 = load i32, ptr %bytes, align 4
-  %call5 = call i32 @fail(ptr %14, i32 8, ptr @.str.21, ptr @.str.22, i32 %15)
+  %call5 = call i32 @fail_with(ptr %14, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
 if.end6:
-  %16 = load ptr, ptr %memory, align 4
+  %15 = load ptr, ptr %memory, align 4
+  %16 = load ptr, ptr %net.addr, align 4
+  %image = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
+  store ptr %15, ptr %image, align 4
   %17 = load ptr, ptr %net.addr, align 4
-  %image = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
-  store ptr %16, ptr %image, align 4
-  %18 = load ptr, ptr %net.addr, align 4
-  %image7 = getelementptr inbounds %struct.vdla, ptr %18, i32 0, i32 11
-  %19 = load ptr, ptr %image7, align 4
-  %20 = load i32, ptr %bytes, align 4
-  call void @llvm.memset.p0.i32(ptr align 1 %19, i8 0, i32 %20, i1 false)
-  %21 = load ptr, ptr %net.addr, align 4
-  %image8 = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 11
-  %22 = load ptr, ptr %image8, align 4
-  %23 = load ptr, ptr %net.addr, align 4
-  %sections = getelementptr inbounds %struct.vdla, ptr %23, i32 0, i32 3
-  %24 = load ptr, ptr %sections, align 4
-  %25 = load ptr, ptr %net.addr, align 4
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %25, i32 0, i32 5
-  %26 = load i32, ptr %constant_bytes, align 4
-  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %22, ptr align 1 %24, i32 %26, i1 false)
-  %27 = load ptr, ptr %board, align 4
-  %flush = getelementptr inbounds %struct.vdla_board, ptr %27, i32 0, i32 4
-  %28 = load ptr, ptr %flush, align 4
-  %29 = load ptr, ptr %board, align 4
-  %context9 = getelementptr inbounds %struct.vdla_board, ptr %29, i32 0, i32 0
-  %30 = load ptr, ptr %context9, align 4
-  %31 = load ptr, ptr %net.addr, align 4
-  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %31, i32 0, i32 5
-  %32 = load i32, ptr %constant_bytes10, align 4
-  %call11 = call i32 %28(ptr %30, i32 0, i32 %32, i32 0)
+  %image7 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
+  %18 = load ptr, ptr %image7, align 4
+  %19 = load i32, ptr %bytes, align 4
+  call void @llvm.memset.p0.i32(ptr align 1 %18, i8 0, i32 %19, i1 false)
+  %20 = load ptr, ptr %net.addr, align 4
+  %image8 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 11
+  %21 = load ptr, ptr %image8, align 4
+  %22 = load ptr, ptr %net.addr, align 4
+  %sections = getelementptr inbounds %struct.vdla, ptr %22, i32 0, i32 3
+  %23 = load ptr, ptr %sections, align 4
+  %24 = load ptr, ptr %net.addr, align 4
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %24, i32 0, i32 5
+  %25 = load i32, ptr %constant_bytes, align 4
+  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %21, ptr align 1 %23, i32 %25, i1 false)
+  %26 = load ptr, ptr %board, align 4
+  %flush = getelementptr inbounds %struct.vdla_board, ptr %26, i32 0, i32 4
+  %27 = load ptr, ptr %flush, align 4
+  %28 = load ptr, ptr %board, align 4
+  %context9 = getelementptr inbounds %struct.vdla_board, ptr %28, i32 0, i32 0
+  %29 = load ptr, ptr %context9, align 4
+  %30 = load ptr, ptr %net.addr, align 4
+  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %30, i32 0, i32 5
+  %31 = load i32, ptr %constant_bytes10, align 4
+  %call11 = call i32 %27(ptr %29, i32 0, i32 %31, i32 0)
   %tobool12 = icmp ne i32 %call11, 0
   br i1 %tobool12, label %if.then13, label %if.end15
 
 if.then13:
-  %33 = load ptr, ptr %net.addr, align 4
-  %call14 = call i32 @silent(ptr %33)
+  %32 = load ptr, ptr %net.addr, align 4
+  %call14 = call i32 @silent(ptr %32)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -3386,45 +3441,45 @@ if.end15:
   br label %for.cond
 
 for.cond:
-  %34 = load i32, ptr %step, align 4
-  %35 = load ptr, ptr %net.addr, align 4
-  %lists = getelementptr inbounds %struct.vdla, ptr %35, i32 0, i32 2
+  %33 = load i32, ptr %step, align 4
+  %34 = load ptr, ptr %net.addr, align 4
+  %lists = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i32 0, i32 4
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %36 = load i32, ptr %count, align 4
-  %cmp16 = icmp ult i32 %34, %36
+  %35 = load i32, ptr %count, align 4
+  %cmp16 = icmp ult i32 %33, %35
   br i1 %cmp16, label %for.body, label %for.end
 
 for.body:
-  %37 = load ptr, ptr %net.addr, align 4
-  %38 = load i32, ptr %step, align 4
-  %call17 = call i32 @step_word(ptr %37, i32 %38, i32 0)
+  %36 = load ptr, ptr %net.addr, align 4
+  %37 = load i32, ptr %step, align 4
+  %call17 = call i32 @step_word(ptr %36, i32 %37, i32 0)
   %cmp18 = icmp eq i32 %call17, 1
   br i1 %cmp18, label %if.then19, label %if.end21
 
 if.then19:
-  %39 = load ptr, ptr %net.addr, align 4
-  %40 = load i32, ptr %step, align 4
-  %call20 = call i32 @place_program(ptr %39, i32 %40)
+  %38 = load ptr, ptr %net.addr, align 4
+  %39 = load i32, ptr %step, align 4
+  %call20 = call i32 @place_program(ptr %38, i32 %39)
   store i32 %call20, ptr %status, align 4
   br label %if.end21
 
 if.end21:
-  %41 = load i32, ptr %status, align 4
-  %tobool22 = icmp ne i32 %41, 0
+  %40 = load i32, ptr %status, align 4
+  %tobool22 = icmp ne i32 %40, 0
   br i1 %tobool22, label %if.then23, label %if.end24
 
 if.then23:
-  %42 = load i32, ptr %status, align 4
-  store i32 %42, ptr %retval, align 4
+  %41 = load i32, ptr %status, align 4
+  store i32 %41, ptr %retval, align 4
   br label %return
 
 if.end24:
   br label %for.inc
 
 for.inc:
-  %43 = load i32, ptr %step, align 4
-  %inc = add i32 %43, 1
+  %42 = load i32, ptr %step, align 4
+  %inc = add i32 %42, 1
   store i32 %inc, ptr %step, align 4
   br label %for.cond
 
@@ -3433,8 +3488,8 @@ for.end:
   br label %return
 
 return:
-  %44 = load i32, ptr %retval, align 4
-  ret i32 %44
+  %43 = load i32, ptr %retval, align 4
+  ret i32 %43
 }
 
 define internal i32 @identify(ptr %net) nounwind {
@@ -3474,7 +3529,7 @@ if.then3:
   %8 = load ptr, ptr %net.addr, align 4
   %arrayidx4 = getelementptr inbounds [4 x i32], ptr %own, i32 0, i32 0
   %9 = load i32, ptr %arrayidx4, align 16
-  %call5 = call i32 @other(ptr %8, i32 8, ptr @.str.89, i32 1447316545, i32 %9)
+  %call5 = call i32 @other(ptr %8, i32 8, ptr @.str.92, i32 1447316545, i32 %9)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
@@ -3490,7 +3545,7 @@ if.then9:
   %arrayidx10 = getelementptr inbounds [4 x i32], ptr %own, i32 0, i32 1
   %12 = load i32, ptr %arrayidx10, align 4
   %shr11 = lshr i32 %12, 16
-  %call12 = call i32 @other(ptr %11, i32 8, ptr @.str.90, i32 2, i32 %shr11)
+  %call12 = call i32 @other(ptr %11, i32 8, ptr @.str.93, i32 2, i32 %shr11)
   store i32 %call12, ptr %retval, align 4
   br label %return
 
@@ -3510,7 +3565,7 @@ if.then16:
   %18 = load i32, ptr %isa17, align 4
   %arrayidx18 = getelementptr inbounds [4 x i32], ptr %own, i32 0, i32 2
   %19 = load i32, ptr %arrayidx18, align 8
-  %call19 = call i32 @other(ptr %16, i32 3, ptr @.str.91, i32 %18, i32 %19)
+  %call19 = call i32 @other(ptr %16, i32 3, ptr @.str.94, i32 %18, i32 %19)
   store i32 %call19, ptr %retval, align 4
   br label %return
 
@@ -3530,7 +3585,7 @@ if.then23:
   %25 = load i32, ptr %config24, align 4
   %arrayidx25 = getelementptr inbounds [4 x i32], ptr %own, i32 0, i32 3
   %26 = load i32, ptr %arrayidx25, align 4
-  %call26 = call i32 @other(ptr %23, i32 3, ptr @.str.92, i32 %25, i32 %26)
+  %call26 = call i32 @other(ptr %23, i32 3, ptr @.str.95, i32 %25, i32 %26)
   store i32 %call26, ptr %retval, align 4
   br label %return
 
@@ -3552,7 +3607,7 @@ entry:
   store ptr %net, ptr %net.addr, align 4
   %0 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.95)
+  call void @put(ptr %words, ptr @.str.98)
   ret i32 8
 }
 
@@ -3729,7 +3784,7 @@ if.then20:
 if.end21:
   %24 = load ptr, ptr %net.addr, align 4
   %25 = load i32, ptr %step.addr, align 4
-  %call22 = call i32 @fail_at_step(ptr %24, i32 9, i32 %25, ptr @.str.23, ptr @.str.24)
+  %call22 = call i32 @fail_at_step(ptr %24, i32 9, i32 %25, ptr @.str.26, ptr @.str.27)
   store i32 %call22, ptr %retval, align 4
   br label %return
 
@@ -3950,7 +4005,7 @@ if.then12:
 if.end13:
   %14 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %14, ptr %words)
-  call void @put(ptr %words, ptr @.str.96)
+  call void @put(ptr %words, ptr @.str.99)
   store i32 8, ptr %retval, align 4
   br label %return
 
@@ -4236,7 +4291,7 @@ cond.end:
   store i32 %cond, ptr %cause, align 4
   %19 = load ptr, ptr %net.addr, align 4
   %20 = load i32, ptr %step.addr, align 4
-  %call16 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.103, ptr @.str.104)
+  %call16 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.106, ptr @.str.107)
   %at17 = getelementptr inbounds %struct.words, ptr %words, i32 0, i32 0
   %21 = load ptr, ptr %net.addr, align 4
   %error = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 0
@@ -4270,7 +4325,7 @@ while.end:
   %arrayidx = getelementptr inbounds [6 x ptr], ptr @check_end.FAULTS, i32 0, i32 %26
   %27 = load ptr, ptr %arrayidx, align 4
   call void @put(ptr %words, ptr %27)
-  call void @put(ptr %words, ptr @.str.105)
+  call void @put(ptr %words, ptr @.str.108)
   %28 = load i32, ptr %at, align 4
   call void @put_hex(ptr %words, i32 %28)
   store i32 9, ptr %retval, align 4
@@ -4289,7 +4344,7 @@ if.then27:
 if.end28:
   %30 = load ptr, ptr %net.addr, align 4
   %31 = load i32, ptr %step.addr, align 4
-  %call29 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.106, ptr @.str.107)
+  %call29 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.109, ptr @.str.110)
   store i32 %call29, ptr %retval, align 4
   br label %return
 
@@ -4403,7 +4458,7 @@ lor.lhs.false:
 if.then7:
   %9 = load ptr, ptr %net.addr, align 4
   %10 = load i32, ptr %count.addr, align 4
-  %call = call i32 @fail(ptr %9, i32 6, ptr @.str.25, ptr @.str.26, i32 %10)
+  %call = call i32 @fail(ptr %9, i32 6, ptr @.str.28, ptr @.str.29, i32 %10)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -4639,21 +4694,21 @@ if.then:
 if.end:
   %22 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %22, ptr %words)
-  call void @put(ptr %words, ptr @.str.108)
+  call void @put(ptr %words, ptr @.str.111)
   %23 = load ptr, ptr %net.addr, align 4
   %24 = load ptr, ptr %net.addr, align 4
   %25 = load i32, ptr %tensor, align 4
   %call12 = call i32 @tensor_word(ptr %24, i32 %25, i32 6)
   %call13 = call ptr @text(ptr %23, i32 %call12)
   call void @put(ptr %words, ptr %call13)
-  call void @put(ptr %words, ptr @.str.109)
+  call void @put(ptr %words, ptr @.str.112)
   %26 = load i32, ptr %size, align 4
   call void @put_number(ptr %words, i32 %26)
-  call void @put(ptr %words, ptr @.str.110)
+  call void @put(ptr %words, ptr @.str.113)
   %27 = load i32, ptr %size, align 4
   %sub14 = sub i32 %27, 1
   call void @put_number(ptr %words, i32 %sub14)
-  call void @put(ptr %words, ptr @.str.111)
+  call void @put(ptr %words, ptr @.str.114)
   store i32 5, ptr %retval, align 4
   br label %return
 
@@ -4823,7 +4878,7 @@ entry:
 if.then:
   %2 = load ptr, ptr %net.addr, align 4
   %3 = load i32, ptr %tensor.addr, align 4
-  %call1 = call i32 @wrong(ptr %2, ptr @.str.48, ptr @.str.49, i32 %3)
+  %call1 = call i32 @wrong(ptr %2, ptr @.str.54, ptr @.str.55, i32 %3)
   store i32 %call1, ptr %retval, align 4
   br label %return
 
@@ -4839,7 +4894,7 @@ if.then3:
   %7 = load ptr, ptr %net.addr, align 4
   %8 = load i32, ptr %tensor.addr, align 4
   %call4 = call i32 @tensor_rank(ptr %7, i32 %8)
-  %call5 = call i32 @wrong(ptr %6, ptr @.str.48, ptr @.str.50, i32 %call4)
+  %call5 = call i32 @wrong(ptr %6, ptr @.str.54, ptr @.str.56, i32 %call4)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
@@ -4958,7 +5013,7 @@ entry:
 if.then:
   %7 = load ptr, ptr %net.addr, align 4
   %8 = load i32, ptr %step.addr, align 4
-  %call2 = call i32 @fail_at_step(ptr %7, i32 1, i32 %8, ptr @.str.68, ptr @.str.61)
+  %call2 = call i32 @fail_at_step(ptr %7, i32 1, i32 %8, ptr @.str.73, ptr @.str.67)
   store i32 %call2, ptr %retval, align 4
   br label %return
 
@@ -5028,7 +5083,7 @@ for.end:
 if.then14:
   %30 = load ptr, ptr %net.addr, align 4
   %31 = load i32, ptr %step.addr, align 4
-  %call15 = call i32 @fail_at_step(ptr %30, i32 1, i32 %31, ptr @.str.69, ptr @.str.63)
+  %call15 = call i32 @fail_at_step(ptr %30, i32 1, i32 %31, ptr @.str.74, ptr @.str.35)
   store i32 %call15, ptr %retval, align 4
   br label %return
 
@@ -5088,7 +5143,7 @@ entry:
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
   %3 = load i32, ptr %count, align 4
   store i32 %3, ptr %sections, align 4
-  store ptr @.str.70, ptr %expected, align 4
+  store ptr @.str.75, ptr %expected, align 4
   %4 = load i32, ptr %section, align 4
   %5 = load i32, ptr %sections, align 4
   %cmp = icmp uge i32 %4, %5
@@ -5106,7 +5161,7 @@ if.then:
   %8 = load ptr, ptr %net.addr, align 4
   %9 = load i32, ptr %step.addr, align 4
   %10 = load ptr, ptr %expected, align 4
-  %call3 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr %10, ptr @.str.71)
+  %call3 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr %10, ptr @.str.17)
   store i32 %call3, ptr %retval, align 4
   br label %return
 
@@ -5145,7 +5200,7 @@ if.then13:
   %20 = load ptr, ptr %net.addr, align 4
   %21 = load i32, ptr %step.addr, align 4
   %22 = load ptr, ptr %expected, align 4
-  %call14 = call i32 @fail_at_step(ptr %20, i32 1, i32 %21, ptr %22, ptr @.str.72)
+  %call14 = call i32 @fail_at_step(ptr %20, i32 1, i32 %21, ptr %22, ptr @.str.8)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -5209,7 +5264,7 @@ if.then38:
   %38 = load ptr, ptr %net.addr, align 4
   %39 = load i32, ptr %step.addr, align 4
   %40 = load ptr, ptr %expected, align 4
-  %call39 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.73)
+  %call39 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.76)
   store i32 %call39, ptr %retval, align 4
   br label %return
 
@@ -5236,7 +5291,7 @@ lor.lhs.false43:
 if.then49:
   %49 = load ptr, ptr %net.addr, align 4
   %50 = load i32, ptr %step.addr, align 4
-  %call50 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.74, ptr @.str.75)
+  %call50 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.77, ptr @.str.78)
   store i32 %call50, ptr %retval, align 4
   br label %return
 
@@ -5305,7 +5360,7 @@ lor.lhs.false83:
 if.then87:
   %73 = load ptr, ptr %net.addr, align 4
   %74 = load i32, ptr %step.addr, align 4
-  %call88 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.76, ptr @.str.61)
+  %call88 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.79, ptr @.str.67)
   store i32 %call88, ptr %retval, align 4
   br label %return
 
@@ -5354,7 +5409,7 @@ lor.lhs.false102:
 if.then107:
   %92 = load ptr, ptr %net.addr, align 4
   %93 = load i32, ptr %step.addr, align 4
-  %call108 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.77, ptr @.str.63)
+  %call108 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.80, ptr @.str.35)
   store i32 %call108, ptr %retval, align 4
   br label %return
 
@@ -5419,7 +5474,7 @@ land.lhs.true:
 if.then:
   %10 = load ptr, ptr %net.addr, align 4
   %11 = load i32, ptr %step.addr, align 4
-  %call7 = call i32 @fail_at_step(ptr %10, i32 1, i32 %11, ptr @.str.78, ptr @.str.63)
+  %call7 = call i32 @fail_at_step(ptr %10, i32 1, i32 %11, ptr @.str.81, ptr @.str.35)
   store i32 %call7, ptr %retval, align 4
   br label %return
 
@@ -5478,7 +5533,7 @@ cond.end18:
 if.then21:
   %28 = load ptr, ptr %net.addr, align 4
   %29 = load i32, ptr %step.addr, align 4
-  %call22 = call i32 @fail_at_step(ptr %28, i32 1, i32 %29, ptr @.str.79, ptr @.str.63)
+  %call22 = call i32 @fail_at_step(ptr %28, i32 1, i32 %29, ptr @.str.82, ptr @.str.35)
   store i32 %call22, ptr %retval, align 4
   br label %return
 
@@ -5525,7 +5580,7 @@ entry:
 if.then:
   %8 = load ptr, ptr %net.addr, align 4
   %9 = load i32, ptr %step.addr, align 4
-  %call2 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr @.str.80, ptr @.str.71)
+  %call2 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr @.str.83, ptr @.str.17)
   store i32 %call2, ptr %retval, align 4
   br label %return
 
@@ -5555,7 +5610,7 @@ land.lhs.true:
 if.then9:
   %16 = load ptr, ptr %net.addr, align 4
   %17 = load i32, ptr %step.addr, align 4
-  %call10 = call i32 @fail_at_step(ptr %16, i32 1, i32 %17, ptr @.str.81, ptr @.str.82)
+  %call10 = call i32 @fail_at_step(ptr %16, i32 1, i32 %17, ptr @.str.84, ptr @.str.85)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -5579,7 +5634,7 @@ land.lhs.true15:
 if.then17:
   %22 = load ptr, ptr %net.addr, align 4
   %23 = load i32, ptr %step.addr, align 4
-  %call18 = call i32 @fail_at_step(ptr %22, i32 1, i32 %23, ptr @.str.53, ptr @.str.61)
+  %call18 = call i32 @fail_at_step(ptr %22, i32 1, i32 %23, ptr @.str.59, ptr @.str.67)
   store i32 %call18, ptr %retval, align 4
   br label %return
 
@@ -5611,7 +5666,7 @@ lor.lhs.false25:
 if.then28:
   %31 = load ptr, ptr %net.addr, align 4
   %32 = load i32, ptr %step.addr, align 4
-  %call29 = call i32 @fail_at_step(ptr %31, i32 1, i32 %32, ptr @.str.83, ptr @.str.63)
+  %call29 = call i32 @fail_at_step(ptr %31, i32 1, i32 %32, ptr @.str.86, ptr @.str.35)
   store i32 %call29, ptr %retval, align 4
   br label %return
 
@@ -5708,7 +5763,7 @@ for.body:
 if.then:
   %9 = load ptr, ptr %net.addr, align 4
   %10 = load i32, ptr %step.addr, align 4
-  %call4 = call i32 @fail_at_step(ptr %9, i32 1, i32 %10, ptr @.str.84, ptr @.str.85)
+  %call4 = call i32 @fail_at_step(ptr %9, i32 1, i32 %10, ptr @.str.87, ptr @.str.88)
   store i32 %call4, ptr %retval, align 4
   br label %return
 
@@ -6050,13 +6105,13 @@ entry:
   store i32 %found, ptr %found.addr, align 4
   %0 = load ptr, ptr %net.addr, align 4
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.93)
+  call void @put(ptr %words, ptr @.str.96)
   %1 = load ptr, ptr %what.addr, align 4
   call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.94)
+  call void @put(ptr %words, ptr @.str.97)
   %2 = load i32, ptr %expected.addr, align 4
   call void @put_hex(ptr %words, i32 %2)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %3 = load i32, ptr %found.addr, align 4
   call void @put_hex(ptr %words, i32 %3)
   %4 = load i32, ptr %status.addr, align 4
@@ -6407,7 +6462,7 @@ if.then5:
   %19 = load ptr, ptr %net.addr, align 4
   %20 = load ptr, ptr %step.addr, align 4
   %21 = load i32, ptr %20, align 4
-  %call6 = call i32 @fail_at_step(ptr %19, i32 7, i32 %21, ptr @.str.112, ptr @.str.113)
+  %call6 = call i32 @fail_at_step(ptr %19, i32 7, i32 %21, ptr @.str.115, ptr @.str.116)
   store i32 %call6, ptr %retval, align 4
   br label %return
 
@@ -6453,7 +6508,7 @@ if.then:
   %6 = load ptr, ptr %net.addr, align 4
   %7 = load ptr, ptr %step.addr, align 4
   %8 = load i32, ptr %7, align 4
-  %call = call i32 @fail_at_step(ptr %6, i32 7, i32 %8, ptr @.str.114, ptr @.str.115)
+  %call = call i32 @fail_at_step(ptr %6, i32 7, i32 %8, ptr @.str.117, ptr @.str.118)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -6833,7 +6888,7 @@ cond.end19:
 if.then22:
   %28 = load ptr, ptr %net.addr, align 4
   %29 = load i32, ptr %step.addr, align 4
-  %call23 = call i32 @fail_at_step(ptr %28, i32 7, i32 %29, ptr @.str.116, ptr @.str.115)
+  %call23 = call i32 @fail_at_step(ptr %28, i32 7, i32 %29, ptr @.str.119, ptr @.str.118)
   store i32 %call23, ptr %retval, align 4
   br label %return
 

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 f95d629d1bc768def3ba81fdde2651c614172b55df44ca0719b4186e0fe5e141
+; ziglang 0.17.1, SHA-256 2ba6a1fa10c1bf8086e0c69f8b2abf54955b34337c3a7f37060ad042b5dba655
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -11,129 +11,132 @@
 %struct.vdla_board = type { ptr, ptr, ptr, ptr, ptr, ptr }
 
 @.str = private unnamed_addr constant [17 x i8] c"0123456789abcdef\00"
-@.str.1 = private unnamed_addr constant [12 x i8] c": expected \00"
-@.str.2 = private unnamed_addr constant [9 x i8] c", found \00"
-@.str.3 = private unnamed_addr constant [6 x i8] c"step \00"
-@.str.4 = private unnamed_addr constant [3 x i8] c" (\00"
-@.str.5 = private unnamed_addr constant [2 x i8] c")\00"
+@.str.1 = private unnamed_addr constant [6 x i8] c"step \00"
+@.str.2 = private unnamed_addr constant [3 x i8] c" (\00"
+@.str.3 = private unnamed_addr constant [2 x i8] c")\00"
+@.str.4 = private unnamed_addr constant [12 x i8] c": expected \00"
+@.str.5 = private unnamed_addr constant [9 x i8] c", found \00"
 @crc32.NIBBLES = internal constant [16 x i32] [i32 0, i32 498536548, i32 997073096, i32 651767980, i32 1994146192, i32 1802195444, i32 1303535960, i32 1342533948, i32 -306674912, i32 -267414716, i32 -690576408, i32 -882789492, i32 -1687895376, i32 -2032938284, i32 -1609899400, i32 -1111625188]
 @MAGIC = internal constant [8 x i8] c"VDLAMOD\0A"
 @.str.6 = private unnamed_addr constant [7 x i8] c"module\00"
-@.str.7 = private unnamed_addr constant [33 x i8] c"a vdla module, found other bytes\00"
-@.str.8 = private unnamed_addr constant [25 x i8] c"module: expected format \00"
-@.str.9 = private unnamed_addr constant [16 x i8] c", found format \00"
-@.str.10 = private unnamed_addr constant [7 x i8] c"header\00"
-@.str.11 = private unnamed_addr constant [6 x i8] c"table\00"
-@.str.12 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
-@.str.13 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
-@.str.14 = private unnamed_addr constant [7 x i8] c"device\00"
-@.str.15 = private unnamed_addr constant [40 x i8] c"a board for programs of the accelerator\00"
-@.str.16 = private unnamed_addr constant [63 x i8] c"memory: expected some, aligned to 64 bytes, found less or none\00"
-@.str.17 = private unnamed_addr constant [6 x i8] c"input\00"
-@.str.18 = private unnamed_addr constant [30 x i8] c"a number below that of inputs\00"
-@.str.19 = private unnamed_addr constant [7 x i8] c"output\00"
-@.str.20 = private unnamed_addr constant [31 x i8] c"a number below that of outputs\00"
-@.str.21 = private unnamed_addr constant [6 x i8] c"board\00"
-@.str.22 = private unnamed_addr constant [52 x i8] c"as much memory as the module takes, found less than\00"
-@.str.23 = private unnamed_addr constant [28 x i8] c"a program that ends in time\00"
-@.str.24 = private unnamed_addr constant [37 x i8] c"it still running; the core was reset\00"
-@.str.25 = private unnamed_addr constant [9 x i8] c"counters\00"
-@.str.26 = private unnamed_addr constant [27 x i8] c"those of a board's engines\00"
-@.str.27 = private unnamed_addr constant [28 x i8] c"more bytes: it is truncated\00"
-@.str.28 = private unnamed_addr constant [21 x i8] c": expected checksum \00"
+@.str.7 = private unnamed_addr constant [14 x i8] c"a vdla module\00"
+@.str.8 = private unnamed_addr constant [12 x i8] c"other bytes\00"
+@.str.9 = private unnamed_addr constant [25 x i8] c"module: expected format \00"
+@.str.10 = private unnamed_addr constant [16 x i8] c", found format \00"
+@.str.11 = private unnamed_addr constant [7 x i8] c"header\00"
+@.str.12 = private unnamed_addr constant [6 x i8] c"table\00"
+@.str.13 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
+@.str.14 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
+@.str.15 = private unnamed_addr constant [7 x i8] c"device\00"
+@.str.16 = private unnamed_addr constant [39 x i8] c"a board for the accelerator's programs\00"
+@.str.17 = private unnamed_addr constant [5 x i8] c"none\00"
+@.str.18 = private unnamed_addr constant [63 x i8] c"memory: expected some, aligned to 64 bytes, found less or none\00"
+@.str.19 = private unnamed_addr constant [6 x i8] c"input\00"
+@.str.20 = private unnamed_addr constant [30 x i8] c"a number below that of inputs\00"
+@.str.21 = private unnamed_addr constant [7 x i8] c"output\00"
+@.str.22 = private unnamed_addr constant [31 x i8] c"a number below that of outputs\00"
+@.str.23 = private unnamed_addr constant [6 x i8] c"board\00"
+@.str.24 = private unnamed_addr constant [30 x i8] c"memory for the module's image\00"
+@.str.25 = private unnamed_addr constant [13 x i8] c"less or none\00"
+@.str.26 = private unnamed_addr constant [28 x i8] c"a program that ends in time\00"
+@.str.27 = private unnamed_addr constant [37 x i8] c"it still running; the core was reset\00"
+@.str.28 = private unnamed_addr constant [9 x i8] c"counters\00"
+@.str.29 = private unnamed_addr constant [27 x i8] c"those of a board's engines\00"
+@.str.30 = private unnamed_addr constant [32 x i8] c"module: expected more than its \00"
+@.str.31 = private unnamed_addr constant [38 x i8] c" bytes, found an end: it is truncated\00"
+@.str.32 = private unnamed_addr constant [21 x i8] c": expected checksum \00"
 @ENTRY_WORDS = internal constant [9 x i32] [i32 7, i32 1, i32 2, i32 6, i32 8, i32 1, i32 1, i32 4, i32 4]
-@.str.29 = private unnamed_addr constant [25 x i8] c"lists that end within it\00"
-@.str.30 = private unnamed_addr constant [26 x i8] c"texts that end with zeros\00"
-@.str.31 = private unnamed_addr constant [10 x i8] c"a section\00"
-@.str.32 = private unnamed_addr constant [25 x i8] c"an end, found more bytes\00"
-@.str.33 = private unnamed_addr constant [31 x i8] c"constants as its first section\00"
-@.str.34 = private unnamed_addr constant [5 x i8] c"code\00"
-@.str.35 = private unnamed_addr constant [38 x i8] c"as many functions as the module names\00"
-@.str.36 = private unnamed_addr constant [126 x i8] c"code: expected code for this processor, found code that needs instructions that it lacks; package for an older one (--target)\00"
-@.str.37 = private unnamed_addr constant [11 x i8] c"a function\00"
-@.str.38 = private unnamed_addr constant [13 x i8] c"a known name\00"
-@.str.39 = private unnamed_addr constant [23 x i8] c"the module's functions\00"
-@.str.40 = private unnamed_addr constant [9 x i8] c"a tensor\00"
-@.str.41 = private unnamed_addr constant [45 x i8] c"its bytes within the image, found it at byte\00"
-@.str.42 = private unnamed_addr constant [13 x i8] c"a known type\00"
-@.str.43 = private unnamed_addr constant [12 x i8] c"known sizes\00"
+@.str.33 = private unnamed_addr constant [46 x i8] c"lists that end within it, as long as they say\00"
+@.str.34 = private unnamed_addr constant [26 x i8] c"texts that end with zeros\00"
+@.str.35 = private unnamed_addr constant [7 x i8] c"others\00"
+@.str.36 = private unnamed_addr constant [10 x i8] c"a section\00"
+@.str.37 = private unnamed_addr constant [7 x i8] c"an end\00"
+@.str.38 = private unnamed_addr constant [11 x i8] c"more bytes\00"
+@.str.39 = private unnamed_addr constant [31 x i8] c"constants as its first section\00"
+@.str.40 = private unnamed_addr constant [5 x i8] c"code\00"
+@.str.41 = private unnamed_addr constant [38 x i8] c"as many functions as the module names\00"
+@.str.42 = private unnamed_addr constant [126 x i8] c"code: expected code for this processor, found code that needs instructions that it lacks; package for an older one (--target)\00"
+@.str.43 = private unnamed_addr constant [11 x i8] c"a function\00"
+@.str.44 = private unnamed_addr constant [13 x i8] c"a known name\00"
+@.str.45 = private unnamed_addr constant [23 x i8] c"the module's functions\00"
+@.str.46 = private unnamed_addr constant [9 x i8] c"a tensor\00"
+@.str.47 = private unnamed_addr constant [37 x i8] c"an offset and bytes within the image\00"
+@.str.48 = private unnamed_addr constant [13 x i8] c"a known type\00"
+@.str.49 = private unnamed_addr constant [12 x i8] c"known sizes\00"
 @TYPE_BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
-@.str.44 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
-@.str.45 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
-@.str.46 = private unnamed_addr constant [9 x i8] c"an input\00"
-@.str.47 = private unnamed_addr constant [32 x i8] c"integers as indices, found type\00"
-@.str.48 = private unnamed_addr constant [19 x i8] c"an input or output\00"
-@.str.49 = private unnamed_addr constant [15 x i8] c"a known tensor\00"
-@.str.50 = private unnamed_addr constant [15 x i8] c"at most 8 axes\00"
-@.str.51 = private unnamed_addr constant [10 x i8] c"an output\00"
-@.str.52 = private unnamed_addr constant [13 x i8] c"a known kind\00"
-@.str.53 = private unnamed_addr constant [24 x i8] c"a condition of one bool\00"
-@.str.54 = private unnamed_addr constant [5 x i8] c"rows\00"
-@.str.55 = private unnamed_addr constant [30 x i8] c"a number of rows of one int64\00"
-@.str.56 = private unnamed_addr constant [22 x i8] c"sizes of all its rows\00"
-@.str.57 = private unnamed_addr constant [8 x i8] c"a range\00"
-@.str.58 = private unnamed_addr constant [19 x i8] c"bytes of the image\00"
-@.str.59 = private unnamed_addr constant [7 x i8] c"a step\00"
-@.str.60 = private unnamed_addr constant [14 x i8] c"known tensors\00"
-@.str.61 = private unnamed_addr constant [8 x i8] c"another\00"
-@.str.62 = private unnamed_addr constant [11 x i8] c"one tensor\00"
-@.str.63 = private unnamed_addr constant [7 x i8] c"others\00"
-@.str.64 = private unnamed_addr constant [40 x i8] c"steps of a processor or the accelerator\00"
-@.str.65 = private unnamed_addr constant [34 x i8] c"one for a GPU; compile without it\00"
-@.str.66 = private unnamed_addr constant [20 x i8] c"one for onnxruntime\00"
-@.str.67 = private unnamed_addr constant [32 x i8] c"one of another package's target\00"
-@.str.68 = private unnamed_addr constant [25 x i8] c"a function of the module\00"
-@.str.69 = private unnamed_addr constant [32 x i8] c"tensors of its function's bytes\00"
-@.str.70 = private unnamed_addr constant [24 x i8] c"a program of the module\00"
-@.str.71 = private unnamed_addr constant [5 x i8] c"none\00"
+@.str.50 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
+@.str.51 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
+@.str.52 = private unnamed_addr constant [9 x i8] c"an input\00"
+@.str.53 = private unnamed_addr constant [20 x i8] c"integers as indices\00"
+@.str.54 = private unnamed_addr constant [19 x i8] c"an input or output\00"
+@.str.55 = private unnamed_addr constant [15 x i8] c"a known tensor\00"
+@.str.56 = private unnamed_addr constant [15 x i8] c"at most 8 axes\00"
+@.str.57 = private unnamed_addr constant [10 x i8] c"an output\00"
+@.str.58 = private unnamed_addr constant [13 x i8] c"a known kind\00"
+@.str.59 = private unnamed_addr constant [24 x i8] c"a condition of one bool\00"
+@.str.60 = private unnamed_addr constant [5 x i8] c"rows\00"
+@.str.61 = private unnamed_addr constant [30 x i8] c"a number of rows of one int64\00"
+@.str.62 = private unnamed_addr constant [22 x i8] c"sizes of all its rows\00"
+@.str.63 = private unnamed_addr constant [8 x i8] c"a range\00"
+@.str.64 = private unnamed_addr constant [19 x i8] c"bytes of the image\00"
+@.str.65 = private unnamed_addr constant [7 x i8] c"a step\00"
+@.str.66 = private unnamed_addr constant [14 x i8] c"known tensors\00"
+@.str.67 = private unnamed_addr constant [8 x i8] c"another\00"
+@.str.68 = private unnamed_addr constant [11 x i8] c"one tensor\00"
+@.str.69 = private unnamed_addr constant [40 x i8] c"steps of a processor or the accelerator\00"
+@.str.70 = private unnamed_addr constant [34 x i8] c"one for a GPU; compile without it\00"
+@.str.71 = private unnamed_addr constant [20 x i8] c"one for onnxruntime\00"
+@.str.72 = private unnamed_addr constant [32 x i8] c"one of another package's target\00"
+@.str.73 = private unnamed_addr constant [25 x i8] c"a function of the module\00"
+@.str.74 = private unnamed_addr constant [32 x i8] c"tensors of its function's bytes\00"
+@.str.75 = private unnamed_addr constant [24 x i8] c"a program of the module\00"
 @check_program.MAGIC = internal constant [8 x i8] c"VDLAPROG"
-@.str.72 = private unnamed_addr constant [12 x i8] c"other bytes\00"
-@.str.73 = private unnamed_addr constant [35 x i8] c"one that is cut or another version\00"
-@.str.74 = private unnamed_addr constant [27 x i8] c"a program within the image\00"
-@.str.75 = private unnamed_addr constant [14 x i8] c"one beyond it\00"
-@.str.76 = private unnamed_addr constant [34 x i8] c"a program for the module's config\00"
-@.str.77 = private unnamed_addr constant [13 x i8] c"known ranges\00"
-@.str.78 = private unnamed_addr constant [31 x i8] c"two tensors, and a way to copy\00"
-@.str.79 = private unnamed_addr constant [33 x i8] c"tensors of as many bytes to copy\00"
-@.str.80 = private unnamed_addr constant [21 x i8] c"a step to go on with\00"
-@.str.81 = private unnamed_addr constant [27 x i8] c"a jump to a step behind it\00"
-@.str.82 = private unnamed_addr constant [14 x i8] c"one before it\00"
-@.str.83 = private unnamed_addr constant [25 x i8] c"turns from a step before\00"
-@.str.84 = private unnamed_addr constant [24 x i8] c"a frame of this machine\00"
-@.str.85 = private unnamed_addr constant [13 x i8] c"a larger one\00"
-@.str.86 = private unnamed_addr constant [25 x i8] c"an image of this machine\00"
-@.str.87 = private unnamed_addr constant [18 x i8] c"memory: expected \00"
-@.str.88 = private unnamed_addr constant [15 x i8] c" bytes, found \00"
-@.str.89 = private unnamed_addr constant [11 x i8] c"a core, ID\00"
-@.str.90 = private unnamed_addr constant [13 x i8] c"register map\00"
-@.str.91 = private unnamed_addr constant [31 x i8] c"a bitstream of instruction set\00"
-@.str.92 = private unnamed_addr constant [23 x i8] c"a bitstream for config\00"
-@.str.93 = private unnamed_addr constant [17 x i8] c"board: expected \00"
-@.str.94 = private unnamed_addr constant [2 x i8] c" \00"
-@.str.95 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
-@.str.96 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
-@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.97, ptr @.str.98, ptr @.str.99, ptr @.str.100, ptr @.str.101, ptr @.str.102]
-@.str.97 = private unnamed_addr constant [5 x i8] c"NONE\00"
-@.str.98 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
-@.str.99 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
-@.str.100 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
-@.str.101 = private unnamed_addr constant [4 x i8] c"BUS\00"
-@.str.102 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
-@.str.103 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
-@.str.104 = private unnamed_addr constant [7 x i8] c"fault \00"
-@.str.105 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
-@.str.106 = private unnamed_addr constant [5 x i8] c"DONE\00"
-@.str.107 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
+@.str.76 = private unnamed_addr constant [35 x i8] c"one that is cut or another version\00"
+@.str.77 = private unnamed_addr constant [27 x i8] c"a program within the image\00"
+@.str.78 = private unnamed_addr constant [14 x i8] c"one beyond it\00"
+@.str.79 = private unnamed_addr constant [34 x i8] c"a program for the module's config\00"
+@.str.80 = private unnamed_addr constant [13 x i8] c"known ranges\00"
+@.str.81 = private unnamed_addr constant [31 x i8] c"two tensors, and a way to copy\00"
+@.str.82 = private unnamed_addr constant [33 x i8] c"tensors of as many bytes to copy\00"
+@.str.83 = private unnamed_addr constant [21 x i8] c"a step to go on with\00"
+@.str.84 = private unnamed_addr constant [27 x i8] c"a jump to a step behind it\00"
+@.str.85 = private unnamed_addr constant [14 x i8] c"one before it\00"
+@.str.86 = private unnamed_addr constant [25 x i8] c"turns from a step before\00"
+@.str.87 = private unnamed_addr constant [24 x i8] c"a frame of this machine\00"
+@.str.88 = private unnamed_addr constant [13 x i8] c"a larger one\00"
+@.str.89 = private unnamed_addr constant [25 x i8] c"an image of this machine\00"
+@.str.90 = private unnamed_addr constant [18 x i8] c"memory: expected \00"
+@.str.91 = private unnamed_addr constant [15 x i8] c" bytes, found \00"
+@.str.92 = private unnamed_addr constant [11 x i8] c"a core, ID\00"
+@.str.93 = private unnamed_addr constant [13 x i8] c"register map\00"
+@.str.94 = private unnamed_addr constant [31 x i8] c"a bitstream of instruction set\00"
+@.str.95 = private unnamed_addr constant [23 x i8] c"a bitstream for config\00"
+@.str.96 = private unnamed_addr constant [17 x i8] c"board: expected \00"
+@.str.97 = private unnamed_addr constant [2 x i8] c" \00"
+@.str.98 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
+@.str.99 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
+@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.100, ptr @.str.101, ptr @.str.102, ptr @.str.103, ptr @.str.104, ptr @.str.105]
+@.str.100 = private unnamed_addr constant [5 x i8] c"NONE\00"
+@.str.101 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
+@.str.102 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
+@.str.103 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
+@.str.104 = private unnamed_addr constant [4 x i8] c"BUS\00"
+@.str.105 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
+@.str.106 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
+@.str.107 = private unnamed_addr constant [7 x i8] c"fault \00"
+@.str.108 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
+@.str.109 = private unnamed_addr constant [5 x i8] c"DONE\00"
+@.str.110 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
 @check_indices.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
-@.str.108 = private unnamed_addr constant [7 x i8] c"input \00"
-@.str.109 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
-@.str.110 = private unnamed_addr constant [5 x i8] c" to \00"
-@.str.111 = private unnamed_addr constant [16 x i8] c", found another\00"
-@.str.112 = private unnamed_addr constant [31 x i8] c"an end after at most its turns\00"
-@.str.113 = private unnamed_addr constant [52 x i8] c"none; compile with more, --turns, if it is to go on\00"
-@.str.114 = private unnamed_addr constant [38 x i8] c"at most 1000 calls inside one another\00"
-@.str.115 = private unnamed_addr constant [5 x i8] c"more\00"
-@.str.116 = private unnamed_addr constant [32 x i8] c"turns as many as there are rows\00"
+@.str.111 = private unnamed_addr constant [7 x i8] c"input \00"
+@.str.112 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
+@.str.113 = private unnamed_addr constant [5 x i8] c" to \00"
+@.str.114 = private unnamed_addr constant [16 x i8] c", found another\00"
+@.str.115 = private unnamed_addr constant [31 x i8] c"an end after at most its turns\00"
+@.str.116 = private unnamed_addr constant [52 x i8] c"none; compile with more, --turns, if it is to go on\00"
+@.str.117 = private unnamed_addr constant [38 x i8] c"at most 1000 calls inside one another\00"
+@.str.118 = private unnamed_addr constant [5 x i8] c"more\00"
+@.str.119 = private unnamed_addr constant [32 x i8] c"turns as many as there are rows\00"
 
 define void @begin_error(ptr %net, ptr %words) noinline nounwind {
 entry:
@@ -301,29 +304,74 @@ for.end:
   ret void
 }
 
-define i32 @fail(ptr %net, i32 %status, ptr %where, ptr %expected, i64 %found) noinline nounwind {
+define i32 @fail(ptr %net, i32 %status, ptr %where, ptr %expected, i64 %number) noinline nounwind {
 entry:
   %net.addr = alloca ptr, align 8
   %status.addr = alloca i32, align 4
   %where.addr = alloca ptr, align 8
   %expected.addr = alloca ptr, align 8
-  %found.addr = alloca i64, align 8
+  %number.addr = alloca i64, align 8
   %words = alloca %struct.words, align 8
   store ptr %net, ptr %net.addr, align 8
   store i32 %status, ptr %status.addr, align 4
   store ptr %where, ptr %where.addr, align 8
   store ptr %expected, ptr %expected.addr, align 8
-  store i64 %found, ptr %found.addr, align 8
+  store i64 %number, ptr %number.addr, align 8
   %0 = load ptr, ptr %net.addr, align 8
-  call void @begin_error(ptr %0, ptr %words)
   %1 = load ptr, ptr %where.addr, align 8
-  call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.1)
   %2 = load ptr, ptr %expected.addr, align 8
-  call void @put(ptr %words, ptr %2)
-  call void @put(ptr %words, ptr @.str.2)
-  %3 = load i64, ptr %found.addr, align 8
+  call void @put_place(ptr %0, ptr %words, ptr %1, ptr %2)
+  %3 = load i64, ptr %number.addr, align 8
   call void @put_number(ptr %words, i64 %3)
+  %4 = load i32, ptr %status.addr, align 4
+  ret i32 %4
+}
+
+define internal void @put_place(ptr %net, ptr %words, ptr %where, ptr %expected) nounwind {
+entry:
+  %net.addr = alloca ptr, align 8
+  %words.addr = alloca ptr, align 8
+  %where.addr = alloca ptr, align 8
+  %expected.addr = alloca ptr, align 8
+  store ptr %net, ptr %net.addr, align 8
+  store ptr %words, ptr %words.addr, align 8
+  store ptr %where, ptr %where.addr, align 8
+  store ptr %expected, ptr %expected.addr, align 8
+  %0 = load ptr, ptr %net.addr, align 8
+  %1 = load ptr, ptr %words.addr, align 8
+  call void @begin_error(ptr %0, ptr %1)
+  %2 = load ptr, ptr %words.addr, align 8
+  %3 = load ptr, ptr %where.addr, align 8
+  call void @put(ptr %2, ptr %3)
+  %4 = load ptr, ptr %words.addr, align 8
+  call void @put(ptr %4, ptr @.str.4)
+  %5 = load ptr, ptr %words.addr, align 8
+  %6 = load ptr, ptr %expected.addr, align 8
+  call void @put(ptr %5, ptr %6)
+  %7 = load ptr, ptr %words.addr, align 8
+  call void @put(ptr %7, ptr @.str.5)
+  ret void
+}
+
+define i32 @fail_with(ptr %net, i32 %status, ptr %where, ptr %expected, ptr %found) noinline nounwind {
+entry:
+  %net.addr = alloca ptr, align 8
+  %status.addr = alloca i32, align 4
+  %where.addr = alloca ptr, align 8
+  %expected.addr = alloca ptr, align 8
+  %found.addr = alloca ptr, align 8
+  %words = alloca %struct.words, align 8
+  store ptr %net, ptr %net.addr, align 8
+  store i32 %status, ptr %status.addr, align 4
+  store ptr %where, ptr %where.addr, align 8
+  store ptr %expected, ptr %expected.addr, align 8
+  store ptr %found, ptr %found.addr, align 8
+  %0 = load ptr, ptr %net.addr, align 8
+  %1 = load ptr, ptr %where.addr, align 8
+  %2 = load ptr, ptr %expected.addr, align 8
+  call void @put_place(ptr %0, ptr %words, ptr %1, ptr %2)
+  %3 = load ptr, ptr %found.addr, align 8
+  call void @put(ptr %words, ptr %3)
   %4 = load i32, ptr %status.addr, align 4
   ret i32 %4
 }
@@ -344,7 +392,7 @@ entry:
   store ptr %found, ptr %found.addr, align 8
   %0 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.3)
+  call void @put(ptr %words, ptr @.str.1)
   %1 = load i32, ptr %step.addr, align 4
   %conv = zext i32 %1 to i64
   call void @put_number(ptr %words, i64 %conv)
@@ -360,17 +408,17 @@ entry:
   br i1 %tobool, label %if.then, label %if.end
 
 if.then:
-  call void @put(ptr %words, ptr @.str.4)
+  call void @put(ptr %words, ptr @.str.2)
   %7 = load ptr, ptr %name, align 8
   call void @put(ptr %words, ptr %7)
-  call void @put(ptr %words, ptr @.str.5)
+  call void @put(ptr %words, ptr @.str.3)
   br label %if.end
 
 if.end:
-  call void @put(ptr %words, ptr @.str.1)
+  call void @put(ptr %words, ptr @.str.4)
   %8 = load ptr, ptr %expected.addr, align 8
   call void @put(ptr %words, ptr %8)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %9 = load ptr, ptr %found.addr, align 8
   call void @put(ptr %words, ptr %9)
   %10 = load i32, ptr %status.addr, align 4
@@ -619,8 +667,7 @@ lor.lhs.false:
 
 if.then:
   %10 = load ptr, ptr %net.addr, align 8
-  %11 = load i64, ptr %bytes.addr, align 8
-  %call = call i32 @fail(ptr %10, i32 1, ptr @.str.6, ptr @.str.7, i64 %11)
+  %call = call i32 @fail_with(ptr %10, i32 1, ptr @.str.6, ptr @.str.7, ptr @.str.8)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -628,38 +675,38 @@ if.end:
   br label %for.inc
 
 for.inc:
-  %12 = load i64, ptr %n, align 8
-  %inc = add i64 %12, 1
+  %11 = load i64, ptr %n, align 8
+  %inc = add i64 %11, 1
   store i64 %inc, ptr %n, align 8
   br label %for.cond
 
 for.end:
-  %13 = load i64, ptr %bytes.addr, align 8
-  %cmp7 = icmp ult i64 %13, 20
+  %12 = load i64, ptr %bytes.addr, align 8
+  %cmp7 = icmp ult i64 %12, 20
   br i1 %cmp7, label %if.then9, label %if.end11
 
 if.then9:
-  %14 = load ptr, ptr %net.addr, align 8
-  %15 = load i64, ptr %bytes.addr, align 8
-  %call10 = call i32 @truncated(ptr %14, i64 %15)
+  %13 = load ptr, ptr %net.addr, align 8
+  %14 = load i64, ptr %bytes.addr, align 8
+  %call10 = call i32 @truncated(ptr %13, i64 %14)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
 if.end11:
-  %16 = load ptr, ptr %file, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %16, i64 8
+  %15 = load ptr, ptr %file, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %15, i64 8
   %call12 = call i32 @word_at(ptr %add.ptr)
   %cmp13 = icmp ne i32 %call12, 8
   br i1 %cmp13, label %if.then15, label %if.end19
 
 if.then15:
-  %17 = load ptr, ptr %net.addr, align 8
-  call void @begin_error(ptr %17, ptr %words)
-  call void @put(ptr %words, ptr @.str.8)
-  call void @put_number(ptr %words, i64 8)
+  %16 = load ptr, ptr %net.addr, align 8
+  call void @begin_error(ptr %16, ptr %words)
   call void @put(ptr %words, ptr @.str.9)
-  %18 = load ptr, ptr %file, align 8
-  %add.ptr16 = getelementptr inbounds i8, ptr %18, i64 8
+  call void @put_number(ptr %words, i64 8)
+  call void @put(ptr %words, ptr @.str.10)
+  %17 = load ptr, ptr %file, align 8
+  %add.ptr16 = getelementptr inbounds i8, ptr %17, i64 8
   %call17 = call i32 @word_at(ptr %add.ptr16)
   %conv18 = zext i32 %call17 to i64
   call void @put_number(ptr %words, i64 %conv18)
@@ -667,186 +714,188 @@ if.then15:
   br label %return
 
 if.end19:
-  %19 = load ptr, ptr %file, align 8
-  %add.ptr20 = getelementptr inbounds i8, ptr %19, i64 12
+  %18 = load ptr, ptr %file, align 8
+  %add.ptr20 = getelementptr inbounds i8, ptr %18, i64 12
   %call21 = call i32 @word_at(ptr %add.ptr20)
   store i32 %call21, ptr %header, align 4
-  %20 = load i32, ptr %header, align 4
-  %conv22 = zext i32 %20 to i64
-  %21 = load i64, ptr %bytes.addr, align 8
-  %sub = sub i64 %21, 20
+  %19 = load i32, ptr %header, align 4
+  %conv22 = zext i32 %19 to i64
+  %20 = load i64, ptr %bytes.addr, align 8
+  %sub = sub i64 %20, 20
   %cmp23 = icmp ugt i64 %conv22, %sub
   br i1 %cmp23, label %if.then25, label %if.end27
 
 if.then25:
-  %22 = load ptr, ptr %net.addr, align 8
-  %23 = load i64, ptr %bytes.addr, align 8
-  %call26 = call i32 @truncated(ptr %22, i64 %23)
+  %21 = load ptr, ptr %net.addr, align 8
+  %22 = load i64, ptr %bytes.addr, align 8
+  %call26 = call i32 @truncated(ptr %21, i64 %22)
   store i32 %call26, ptr %retval, align 4
   br label %return
 
 if.end27:
-  %24 = load ptr, ptr %file, align 8
-  %add.ptr28 = getelementptr inbounds i8, ptr %24, i64 20
-  %25 = load i32, ptr %header, align 4
-  %conv29 = zext i32 %25 to i64
+  %23 = load ptr, ptr %file, align 8
+  %add.ptr28 = getelementptr inbounds i8, ptr %23, i64 20
+  %24 = load i32, ptr %header, align 4
+  %conv29 = zext i32 %24 to i64
   %call30 = call i32 @crc32(ptr %add.ptr28, i64 %conv29)
   store i32 %call30, ptr %found, align 4
-  %26 = load i32, ptr %found, align 4
-  %27 = load ptr, ptr %file, align 8
-  %add.ptr31 = getelementptr inbounds i8, ptr %27, i64 16
+  %25 = load i32, ptr %found, align 4
+  %26 = load ptr, ptr %file, align 8
+  %add.ptr31 = getelementptr inbounds i8, ptr %26, i64 16
   %call32 = call i32 @word_at(ptr %add.ptr31)
-  %cmp33 = icmp ne i32 %26, %call32
+  %cmp33 = icmp ne i32 %25, %call32
   br i1 %cmp33, label %if.then35, label %if.end39
 
 if.then35:
-  %28 = load ptr, ptr %net.addr, align 8
-  %29 = load ptr, ptr %file, align 8
-  %add.ptr36 = getelementptr inbounds i8, ptr %29, i64 16
+  %27 = load ptr, ptr %net.addr, align 8
+  %28 = load ptr, ptr %file, align 8
+  %add.ptr36 = getelementptr inbounds i8, ptr %28, i64 16
   %call37 = call i32 @word_at(ptr %add.ptr36)
-  %30 = load i32, ptr %found, align 4
-  %call38 = call i32 @damaged(ptr %28, ptr @.str.10, i32 %call37, i32 %30)
+  %29 = load i32, ptr %found, align 4
+  %call38 = call i32 @damaged(ptr %27, ptr @.str.11, i32 %call37, i32 %29)
   store i32 %call38, ptr %retval, align 4
   br label %return
 
 if.end39:
-  %31 = load ptr, ptr %file, align 8
-  %add.ptr40 = getelementptr inbounds i8, ptr %31, i64 20
-  %32 = load i32, ptr %header, align 4
-  %idx.ext = zext i32 %32 to i64
+  %30 = load ptr, ptr %file, align 8
+  %add.ptr40 = getelementptr inbounds i8, ptr %30, i64 20
+  %31 = load i32, ptr %header, align 4
+  %idx.ext = zext i32 %31 to i64
   %add.ptr41 = getelementptr inbounds i8, ptr %add.ptr40, i64 %idx.ext
   store ptr %add.ptr41, ptr %table, align 8
-  %33 = load i64, ptr %bytes.addr, align 8
-  %sub42 = sub i64 %33, 20
-  %34 = load i32, ptr %header, align 4
-  %conv43 = zext i32 %34 to i64
+  %32 = load i64, ptr %bytes.addr, align 8
+  %sub42 = sub i64 %32, 20
+  %33 = load i32, ptr %header, align 4
+  %conv43 = zext i32 %33 to i64
   %sub44 = sub i64 %sub42, %conv43
   store i64 %sub44, ptr %left, align 8
-  %35 = load i64, ptr %left, align 8
-  %cmp45 = icmp ult i64 %35, 64
+  %34 = load i64, ptr %left, align 8
+  %cmp45 = icmp ult i64 %34, 64
   br i1 %cmp45, label %if.then52, label %lor.lhs.false47
 
 lor.lhs.false47:
-  %36 = load ptr, ptr %table, align 8
-  %call48 = call i32 @word_at(ptr %36)
+  %35 = load ptr, ptr %table, align 8
+  %call48 = call i32 @word_at(ptr %35)
   %conv49 = zext i32 %call48 to i64
-  %37 = load i64, ptr %left, align 8
-  %cmp50 = icmp ugt i64 %conv49, %37
+  %36 = load i64, ptr %left, align 8
+  %cmp50 = icmp ugt i64 %conv49, %36
   br i1 %cmp50, label %if.then52, label %if.end54
 
 if.then52:
-  %38 = load ptr, ptr %net.addr, align 8
-  %39 = load i64, ptr %bytes.addr, align 8
-  %call53 = call i32 @truncated(ptr %38, i64 %39)
+  %37 = load ptr, ptr %net.addr, align 8
+  %38 = load i64, ptr %bytes.addr, align 8
+  %call53 = call i32 @truncated(ptr %37, i64 %38)
   store i32 %call53, ptr %retval, align 4
   br label %return
 
 if.end54:
-  %40 = load ptr, ptr %table, align 8
-  %call55 = call i32 @word_at(ptr %40)
+  %39 = load ptr, ptr %table, align 8
+  %call55 = call i32 @word_at(ptr %39)
   %conv56 = zext i32 %call55 to i64
   store i64 %conv56, ptr %length, align 8
-  %41 = load i64, ptr %length, align 8
-  %cmp57 = icmp ult i64 %41, 64
+  %40 = load i64, ptr %length, align 8
+  %cmp57 = icmp ult i64 %40, 64
   br i1 %cmp57, label %if.then59, label %if.end61
 
 if.then59:
-  %42 = load ptr, ptr %net.addr, align 8
-  %43 = load i64, ptr %length, align 8
-  %call60 = call i32 @fail(ptr %42, i32 1, ptr @.str.11, ptr @.str.12, i64 %43)
+  %41 = load ptr, ptr %net.addr, align 8
+  %42 = load i64, ptr %length, align 8
+  %call60 = call i32 @fail(ptr %41, i32 1, ptr @.str.12, ptr @.str.13, i64 %42)
   store i32 %call60, ptr %retval, align 4
   br label %return
 
 if.end61:
-  %44 = load ptr, ptr %table, align 8
-  %add.ptr62 = getelementptr inbounds i8, ptr %44, i64 8
-  %45 = load i64, ptr %length, align 8
-  %sub63 = sub i64 %45, 8
+  %43 = load ptr, ptr %table, align 8
+  %add.ptr62 = getelementptr inbounds i8, ptr %43, i64 8
+  %44 = load i64, ptr %length, align 8
+  %sub63 = sub i64 %44, 8
   %call64 = call i32 @crc32(ptr %add.ptr62, i64 %sub63)
   store i32 %call64, ptr %found, align 4
-  %46 = load i32, ptr %found, align 4
-  %47 = load ptr, ptr %table, align 8
-  %add.ptr65 = getelementptr inbounds i8, ptr %47, i64 4
+  %45 = load i32, ptr %found, align 4
+  %46 = load ptr, ptr %table, align 8
+  %add.ptr65 = getelementptr inbounds i8, ptr %46, i64 4
   %call66 = call i32 @word_at(ptr %add.ptr65)
-  %cmp67 = icmp ne i32 %46, %call66
+  %cmp67 = icmp ne i32 %45, %call66
   br i1 %cmp67, label %if.then69, label %if.end73
 
 if.then69:
-  %48 = load ptr, ptr %net.addr, align 8
-  %49 = load ptr, ptr %table, align 8
-  %add.ptr70 = getelementptr inbounds i8, ptr %49, i64 4
+  %47 = load ptr, ptr %net.addr, align 8
+  %48 = load ptr, ptr %table, align 8
+  %add.ptr70 = getelementptr inbounds i8, ptr %48, i64 4
   %call71 = call i32 @word_at(ptr %add.ptr70)
-  %50 = load i32, ptr %found, align 4
-  %call72 = call i32 @damaged(ptr %48, ptr @.str.11, i32 %call71, i32 %50)
+  %49 = load i32, ptr %found, align 4
+  %call72 = call i32 @damaged(ptr %47, ptr @.str.12, i32 %call71, i32 %49)
   store i32 %call72, ptr %retval, align 4
   br label %return
 
 if.end73:
-  %51 = load ptr, ptr %table, align 8
-  %add.ptr74 = getelementptr inbounds i8, ptr %51, i64 8
+  %50 = load ptr, ptr %table, align 8
+  %add.ptr74 = getelementptr inbounds i8, ptr %50, i64 8
   %call75 = call i64 @size_at(ptr %add.ptr74)
-  %52 = load ptr, ptr %net.addr, align 8
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %52, i32 0, i32 4
+  %51 = load ptr, ptr %net.addr, align 8
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %51, i32 0, i32 4
   store i64 %call75, ptr %dram_bytes, align 8
-  %53 = load ptr, ptr %table, align 8
-  %add.ptr76 = getelementptr inbounds i8, ptr %53, i64 16
+  %52 = load ptr, ptr %table, align 8
+  %add.ptr76 = getelementptr inbounds i8, ptr %52, i64 16
   %call77 = call i32 @word_at(ptr %add.ptr76)
-  %54 = load ptr, ptr %net.addr, align 8
-  %isa = getelementptr inbounds %struct.vdla, ptr %54, i32 0, i32 6
+  %53 = load ptr, ptr %net.addr, align 8
+  %isa = getelementptr inbounds %struct.vdla, ptr %53, i32 0, i32 6
   store i32 %call77, ptr %isa, align 8
-  %55 = load ptr, ptr %table, align 8
-  %add.ptr78 = getelementptr inbounds i8, ptr %55, i64 20
+  %54 = load ptr, ptr %table, align 8
+  %add.ptr78 = getelementptr inbounds i8, ptr %54, i64 20
   %call79 = call i32 @word_at(ptr %add.ptr78)
-  %56 = load ptr, ptr %net.addr, align 8
-  %config = getelementptr inbounds %struct.vdla, ptr %56, i32 0, i32 7
+  %55 = load ptr, ptr %net.addr, align 8
+  %config = getelementptr inbounds %struct.vdla, ptr %55, i32 0, i32 7
   store i32 %call79, ptr %config, align 4
-  %57 = load ptr, ptr %table, align 8
-  %58 = load i64, ptr %length, align 8
-  %add.ptr80 = getelementptr inbounds i8, ptr %57, i64 %58
-  %59 = load ptr, ptr %net.addr, align 8
-  %sections = getelementptr inbounds %struct.vdla, ptr %59, i32 0, i32 3
+  %56 = load ptr, ptr %table, align 8
+  %57 = load i64, ptr %length, align 8
+  %add.ptr80 = getelementptr inbounds i8, ptr %56, i64 %57
+  %58 = load ptr, ptr %net.addr, align 8
+  %sections = getelementptr inbounds %struct.vdla, ptr %58, i32 0, i32 3
   store ptr %add.ptr80, ptr %sections, align 8
-  %60 = load ptr, ptr %net.addr, align 8
-  %61 = load ptr, ptr %table, align 8
-  %62 = load i64, ptr %length, align 8
-  %call81 = call i32 @find_lists(ptr %60, ptr %61, i64 %62)
+  %59 = load ptr, ptr %net.addr, align 8
+  %60 = load ptr, ptr %table, align 8
+  %61 = load i64, ptr %length, align 8
+  %call81 = call i32 @find_lists(ptr %59, ptr %60, i64 %61)
   store i32 %call81, ptr %status, align 4
-  %63 = load i32, ptr %status, align 4
-  %tobool = icmp ne i32 %63, 0
+  %62 = load i32, ptr %status, align 4
+  %tobool = icmp ne i32 %62, 0
   br i1 %tobool, label %cond.true, label %cond.false
 
 cond.true:
-  %64 = load i32, ptr %status, align 4
+  %63 = load i32, ptr %status, align 4
   br label %cond.end
 
 cond.false:
-  %65 = load ptr, ptr %net.addr, align 8
-  %66 = load i64, ptr %left, align 8
-  %67 = load i64, ptr %length, align 8
-  %sub82 = sub i64 %66, %67
-  %call83 = call i32 @check_sections(ptr %65, i64 %sub82)
+  %64 = load ptr, ptr %net.addr, align 8
+  %65 = load i64, ptr %bytes.addr, align 8
+  %call82 = call i32 @check_sections(ptr %64, i64 %65)
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ %64, %cond.true ], [ %call83, %cond.false ]
+  %cond = phi i32 [ %63, %cond.true ], [ %call82, %cond.false ]
   store i32 %cond, ptr %retval, align 4
   br label %return
 
 return:
-  %68 = load i32, ptr %retval, align 4
-  ret i32 %68
+  %66 = load i32, ptr %retval, align 4
+  ret i32 %66
 }
 
 define internal i32 @truncated(ptr %net, i64 %bytes) nounwind {
 entry:
   %net.addr = alloca ptr, align 8
   %bytes.addr = alloca i64, align 8
+  %words = alloca %struct.words, align 8
   store ptr %net, ptr %net.addr, align 8
   store i64 %bytes, ptr %bytes.addr, align 8
   %0 = load ptr, ptr %net.addr, align 8
+  call void @begin_error(ptr %0, ptr %words)
+  call void @put(ptr %words, ptr @.str.30)
   %1 = load i64, ptr %bytes.addr, align 8
-  %call = call i32 @fail(ptr %0, i32 1, ptr @.str.6, ptr @.str.27, i64 %1)
-  ret i32 %call
+  call void @put_number(ptr %words, i64 %1)
+  call void @put(ptr %words, ptr @.str.31)
+  ret i32 1
 }
 
 define internal i32 @word_at(ptr %at) nounwind {
@@ -893,10 +942,10 @@ entry:
   call void @begin_error(ptr %0, ptr %words)
   %1 = load ptr, ptr %what.addr, align 8
   call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.28)
+  call void @put(ptr %words, ptr @.str.32)
   %2 = load i32, ptr %expected.addr, align 4
   call void @put_hex(ptr %words, i32 %2)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %3 = load i32, ptr %found.addr, align 4
   call void @put_hex(ptr %words, i32 %3)
   ret i32 1
@@ -968,7 +1017,7 @@ if.then:
   %10 = load ptr, ptr %net.addr, align 8
   %11 = load i32, ptr %count, align 4
   %conv6 = zext i32 %11 to i64
-  %call7 = call i32 @fail(ptr %10, i32 1, ptr @.str.11, ptr @.str.29, i64 %conv6)
+  %call7 = call i32 @fail(ptr %10, i32 1, ptr @.str.12, ptr @.str.33, i64 %conv6)
   store i32 %call7, ptr %retval, align 4
   br label %return
 
@@ -1034,170 +1083,179 @@ lor.lhs.false23:
   %28 = load i8, ptr %arrayidx28, align 1
   %conv29 = zext i8 %28 to i32
   %tobool30 = icmp ne i32 %conv29, 0
-  br i1 %tobool30, label %if.then31, label %if.end35
+  br i1 %tobool30, label %if.then31, label %if.end33
 
 if.then31:
   %29 = load ptr, ptr %net.addr, align 8
-  %count32 = getelementptr inbounds %struct.list, ptr %texts, i32 0, i32 1
-  %30 = load i32, ptr %count32, align 8
-  %conv33 = zext i32 %30 to i64
-  %call34 = call i32 @fail(ptr %29, i32 1, ptr @.str.11, ptr @.str.30, i64 %conv33)
-  store i32 %call34, ptr %retval, align 4
+  %call32 = call i32 @fail_with(ptr %29, i32 1, ptr @.str.12, ptr @.str.34, ptr @.str.35)
+  store i32 %call32, ptr %retval, align 4
   br label %return
 
-if.end35:
+if.end33:
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %31 = load i32, ptr %retval, align 4
-  ret i32 %31
+  %30 = load i32, ptr %retval, align 4
+  ret i32 %30
 }
 
-define internal i32 @check_sections(ptr %net, i64 %left) nounwind {
+define internal i32 @check_sections(ptr %net, i64 %bytes_of_file) nounwind {
 entry:
   %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 8
-  %left.addr = alloca i64, align 8
+  %bytes_of_file.addr = alloca i64, align 8
+  %left = alloca i64, align 8
   %data = alloca ptr, align 8
   %n = alloca i32, align 4
   %section = alloca ptr, align 8
-  %bytes = alloca i64, align 8
+  %bytes2 = alloca i64, align 8
   %expected = alloca i32, align 4
   %found = alloca i32, align 4
   %first = alloca ptr, align 8
   store ptr %net, ptr %net.addr, align 8
-  store i64 %left, ptr %left.addr, align 8
-  %0 = load ptr, ptr %net.addr, align 8
-  %sections = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 3
-  %1 = load ptr, ptr %sections, align 8
-  store ptr %1, ptr %data, align 8
+  store i64 %bytes_of_file, ptr %bytes_of_file.addr, align 8
+  %0 = load i64, ptr %bytes_of_file.addr, align 8
+  %1 = load ptr, ptr %net.addr, align 8
+  %sections = getelementptr inbounds %struct.vdla, ptr %1, i32 0, i32 3
+  %2 = load ptr, ptr %sections, align 8
+  %3 = load ptr, ptr %net.addr, align 8
+  %bytes = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 1
+  %4 = load ptr, ptr %bytes, align 8
+  %sub.ptr.lhs.cast = ptrtoint ptr %2 to i64
+  %sub.ptr.rhs.cast = ptrtoint ptr %4 to i64
+  %sub.ptr.sub = sub i64 %sub.ptr.lhs.cast, %sub.ptr.rhs.cast
+  %sub = sub i64 %0, %sub.ptr.sub
+  store i64 %sub, ptr %left, align 8
+  %5 = load ptr, ptr %net.addr, align 8
+  %sections1 = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 3
+  %6 = load ptr, ptr %sections1, align 8
+  store ptr %6, ptr %data, align 8
   store i32 0, ptr %n, align 4
   br label %for.cond
 
 for.cond:
-  %2 = load i32, ptr %n, align 4
-  %3 = load ptr, ptr %net.addr, align 8
-  %lists = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 2
+  %7 = load i32, ptr %n, align 4
+  %8 = load ptr, ptr %net.addr, align 8
+  %lists = getelementptr inbounds %struct.vdla, ptr %8, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i64 0, i64 8
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %4 = load i32, ptr %count, align 8
-  %cmp = icmp ult i32 %2, %4
+  %9 = load i32, ptr %count, align 8
+  %cmp = icmp ult i32 %7, %9
   br i1 %cmp, label %for.body, label %for.end
 
 for.body:
-  %5 = load ptr, ptr %net.addr, align 8
-  %6 = load i32, ptr %n, align 4
-  %call = call ptr @entry(ptr %5, i32 8, i32 %6, i32 4)
+  %10 = load ptr, ptr %net.addr, align 8
+  %11 = load i32, ptr %n, align 4
+  %call = call ptr @entry(ptr %10, i32 8, i32 %11, i32 4)
   store ptr %call, ptr %section, align 8
-  %7 = load ptr, ptr %section, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %7, i64 4
-  %call1 = call i64 @size_at(ptr %add.ptr)
-  store i64 %call1, ptr %bytes, align 8
-  %8 = load i64, ptr %bytes, align 8
-  %9 = load i64, ptr %left.addr, align 8
-  %cmp2 = icmp ugt i64 %8, %9
-  br i1 %cmp2, label %if.then, label %if.end
+  %12 = load ptr, ptr %section, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %12, i64 4
+  %call3 = call i64 @size_at(ptr %add.ptr)
+  store i64 %call3, ptr %bytes2, align 8
+  %13 = load i64, ptr %bytes2, align 8
+  %14 = load i64, ptr %left, align 8
+  %cmp4 = icmp ugt i64 %13, %14
+  br i1 %cmp4, label %if.then, label %if.end
 
 if.then:
-  %10 = load ptr, ptr %net.addr, align 8
-  %11 = load i64, ptr %left.addr, align 8
-  %call3 = call i32 @truncated(ptr %10, i64 %11)
-  store i32 %call3, ptr %retval, align 4
+  %15 = load ptr, ptr %net.addr, align 8
+  %16 = load i64, ptr %bytes_of_file.addr, align 8
+  %call5 = call i32 @truncated(ptr %15, i64 %16)
+  store i32 %call5, ptr %retval, align 4
   br label %return
 
 if.end:
-  %12 = load ptr, ptr %section, align 8
-  %add.ptr4 = getelementptr inbounds i8, ptr %12, i64 12
-  %call5 = call i32 @word_at(ptr %add.ptr4)
-  store i32 %call5, ptr %expected, align 4
-  %13 = load ptr, ptr %data, align 8
-  %14 = load i64, ptr %bytes, align 8
-  %call6 = call i32 @crc32(ptr %13, i64 %14)
-  store i32 %call6, ptr %found, align 4
-  %15 = load i32, ptr %expected, align 4
-  %16 = load i32, ptr %found, align 4
-  %cmp7 = icmp ne i32 %15, %16
-  br i1 %cmp7, label %if.then8, label %if.end10
+  %17 = load ptr, ptr %section, align 8
+  %add.ptr6 = getelementptr inbounds i8, ptr %17, i64 12
+  %call7 = call i32 @word_at(ptr %add.ptr6)
+  store i32 %call7, ptr %expected, align 4
+  %18 = load ptr, ptr %data, align 8
+  %19 = load i64, ptr %bytes2, align 8
+  %call8 = call i32 @crc32(ptr %18, i64 %19)
+  store i32 %call8, ptr %found, align 4
+  %20 = load i32, ptr %expected, align 4
+  %21 = load i32, ptr %found, align 4
+  %cmp9 = icmp ne i32 %20, %21
+  br i1 %cmp9, label %if.then10, label %if.end12
 
-if.then8:
-  %17 = load ptr, ptr %net.addr, align 8
-  %18 = load i32, ptr %expected, align 4
-  %19 = load i32, ptr %found, align 4
-  %call9 = call i32 @damaged(ptr %17, ptr @.str.31, i32 %18, i32 %19)
-  store i32 %call9, ptr %retval, align 4
+if.then10:
+  %22 = load ptr, ptr %net.addr, align 8
+  %23 = load i32, ptr %expected, align 4
+  %24 = load i32, ptr %found, align 4
+  %call11 = call i32 @damaged(ptr %22, ptr @.str.36, i32 %23, i32 %24)
+  store i32 %call11, ptr %retval, align 4
   br label %return
 
-if.end10:
-  %20 = load i64, ptr %bytes, align 8
-  %21 = load ptr, ptr %data, align 8
-  %add.ptr11 = getelementptr inbounds i8, ptr %21, i64 %20
-  store ptr %add.ptr11, ptr %data, align 8
-  %22 = load i64, ptr %bytes, align 8
-  %23 = load i64, ptr %left.addr, align 8
-  %sub = sub i64 %23, %22
-  store i64 %sub, ptr %left.addr, align 8
+if.end12:
+  %25 = load i64, ptr %bytes2, align 8
+  %26 = load ptr, ptr %data, align 8
+  %add.ptr13 = getelementptr inbounds i8, ptr %26, i64 %25
+  store ptr %add.ptr13, ptr %data, align 8
+  %27 = load i64, ptr %bytes2, align 8
+  %28 = load i64, ptr %left, align 8
+  %sub14 = sub i64 %28, %27
+  store i64 %sub14, ptr %left, align 8
   br label %for.inc
 
 for.inc:
-  %24 = load i32, ptr %n, align 4
-  %inc = add i32 %24, 1
+  %29 = load i32, ptr %n, align 4
+  %inc = add i32 %29, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
 for.end:
-  %25 = load i64, ptr %left.addr, align 8
-  %tobool = icmp ne i64 %25, 0
-  br i1 %tobool, label %if.then12, label %if.end14
+  %30 = load i64, ptr %left, align 8
+  %tobool = icmp ne i64 %30, 0
+  br i1 %tobool, label %if.then15, label %if.end17
 
-if.then12:
-  %26 = load ptr, ptr %net.addr, align 8
-  %27 = load i64, ptr %left.addr, align 8
-  %call13 = call i32 @fail(ptr %26, i32 1, ptr @.str.6, ptr @.str.32, i64 %27)
-  store i32 %call13, ptr %retval, align 4
+if.then15:
+  %31 = load ptr, ptr %net.addr, align 8
+  %call16 = call i32 @fail_with(ptr %31, i32 1, ptr @.str.6, ptr @.str.37, ptr @.str.38)
+  store i32 %call16, ptr %retval, align 4
   br label %return
 
-if.end14:
-  %28 = load ptr, ptr %net.addr, align 8
-  %lists15 = getelementptr inbounds %struct.vdla, ptr %28, i32 0, i32 2
-  %arrayidx16 = getelementptr inbounds [10 x %struct.list], ptr %lists15, i64 0, i64 8
-  %first17 = getelementptr inbounds %struct.list, ptr %arrayidx16, i32 0, i32 0
-  %29 = load ptr, ptr %first17, align 8
-  store ptr %29, ptr %first, align 8
-  %30 = load ptr, ptr %net.addr, align 8
-  %lists18 = getelementptr inbounds %struct.vdla, ptr %30, i32 0, i32 2
+if.end17:
+  %32 = load ptr, ptr %net.addr, align 8
+  %lists18 = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 2
   %arrayidx19 = getelementptr inbounds [10 x %struct.list], ptr %lists18, i64 0, i64 8
-  %count20 = getelementptr inbounds %struct.list, ptr %arrayidx19, i32 0, i32 1
-  %31 = load i32, ptr %count20, align 8
-  %cmp21 = icmp eq i32 %31, 0
-  br i1 %cmp21, label %if.then25, label %lor.lhs.false
+  %first20 = getelementptr inbounds %struct.list, ptr %arrayidx19, i32 0, i32 0
+  %33 = load ptr, ptr %first20, align 8
+  store ptr %33, ptr %first, align 8
+  %34 = load ptr, ptr %net.addr, align 8
+  %lists21 = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 2
+  %arrayidx22 = getelementptr inbounds [10 x %struct.list], ptr %lists21, i64 0, i64 8
+  %count23 = getelementptr inbounds %struct.list, ptr %arrayidx22, i32 0, i32 1
+  %35 = load i32, ptr %count23, align 8
+  %cmp24 = icmp eq i32 %35, 0
+  br i1 %cmp24, label %if.then28, label %lor.lhs.false
 
 lor.lhs.false:
-  %32 = load ptr, ptr %first, align 8
-  %add.ptr22 = getelementptr inbounds i8, ptr %32, i64 0
-  %call23 = call i32 @word_at(ptr %add.ptr22)
-  %cmp24 = icmp ne i32 %call23, 0
-  br i1 %cmp24, label %if.then25, label %if.end27
+  %36 = load ptr, ptr %first, align 8
+  %add.ptr25 = getelementptr inbounds i8, ptr %36, i64 0
+  %call26 = call i32 @word_at(ptr %add.ptr25)
+  %cmp27 = icmp ne i32 %call26, 0
+  br i1 %cmp27, label %if.then28, label %if.end30
 
-if.then25:
-  %33 = load ptr, ptr %net.addr, align 8
-  %call26 = call i32 @fail(ptr %33, i32 1, ptr @.str.6, ptr @.str.33, i64 0)
-  store i32 %call26, ptr %retval, align 4
+if.then28:
+  %37 = load ptr, ptr %net.addr, align 8
+  %call29 = call i32 @fail_with(ptr %37, i32 1, ptr @.str.6, ptr @.str.39, ptr @.str.17)
+  store i32 %call29, ptr %retval, align 4
   br label %return
 
-if.end27:
-  %34 = load ptr, ptr %first, align 8
-  %add.ptr28 = getelementptr inbounds i8, ptr %34, i64 4
-  %call29 = call i64 @size_at(ptr %add.ptr28)
-  %35 = load ptr, ptr %net.addr, align 8
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %35, i32 0, i32 5
-  store i64 %call29, ptr %constant_bytes, align 8
+if.end30:
+  %38 = load ptr, ptr %first, align 8
+  %add.ptr31 = getelementptr inbounds i8, ptr %38, i64 4
+  %call32 = call i64 @size_at(ptr %add.ptr31)
+  %39 = load ptr, ptr %net.addr, align 8
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %39, i32 0, i32 5
+  store i64 %call32, ptr %constant_bytes, align 8
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %36 = load i32, ptr %retval, align 4
-  ret i32 %36
+  %40 = load i32, ptr %retval, align 4
+  ret i32 %40
 }
 
 define i32 @check_module(ptr %net) noinline nounwind {
@@ -1227,7 +1285,7 @@ if.then:
   %7 = load ptr, ptr %net.addr, align 8
   %dram_bytes3 = getelementptr inbounds %struct.vdla, ptr %7, i32 0, i32 4
   %8 = load i64, ptr %dram_bytes3, align 8
-  %call = call i32 @wrong(ptr %6, ptr @.str.6, ptr @.str.13, i64 %8)
+  %call = call i32 @wrong(ptr %6, ptr @.str.6, ptr @.str.14, i64 %8)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -1381,7 +1439,7 @@ cond.false:
 
 cond.end:
   %cond = phi i64 [ %14, %cond.true ], [ 0, %cond.false ]
-  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.34, ptr @.str.35, i64 %cond)
+  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.40, ptr @.str.41, i64 %cond)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -1407,7 +1465,7 @@ land.lhs.true:
 if.then18:
   %21 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %21, ptr %words)
-  call void @put(ptr %words, ptr @.str.36)
+  call void @put(ptr %words, ptr @.str.42)
   store i32 2, ptr %retval, align 4
   br label %return
 
@@ -1436,7 +1494,7 @@ if.then25:
   %28 = load ptr, ptr %net.addr, align 8
   %29 = load i32, ptr %n, align 4
   %conv26 = zext i32 %29 to i64
-  %call27 = call i32 @wrong(ptr %28, ptr @.str.37, ptr @.str.38, i64 %conv26)
+  %call27 = call i32 @wrong(ptr %28, ptr @.str.43, ptr @.str.44, i64 %conv26)
   store i32 %call27, ptr %retval, align 4
   br label %return
 
@@ -1496,22 +1554,20 @@ while.end:
   %49 = load i8, ptr %48, align 1
   %conv41 = zext i8 %49 to i32
   %cmp42 = icmp ne i32 %conv40, %conv41
-  br i1 %cmp42, label %if.then44, label %if.end47
+  br i1 %cmp42, label %if.then44, label %if.end46
 
 if.then44:
   %50 = load ptr, ptr %net.addr, align 8
-  %51 = load i32, ptr %n, align 4
-  %conv45 = zext i32 %51 to i64
-  %call46 = call i32 @fail(ptr %50, i32 2, ptr @.str.34, ptr @.str.39, i64 %conv45)
-  store i32 %call46, ptr %retval, align 4
+  %call45 = call i32 @fail_with(ptr %50, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
+  store i32 %call45, ptr %retval, align 4
   br label %return
 
-if.end47:
+if.end46:
   br label %for.inc
 
 for.inc:
-  %52 = load i32, ptr %n, align 4
-  %inc = add i32 %52, 1
+  %51 = load i32, ptr %n, align 4
+  %inc = add i32 %51, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -1520,8 +1576,8 @@ for.end:
   br label %return
 
 return:
-  %53 = load i32, ptr %retval, align 4
-  ret i32 %53
+  %52 = load i32, ptr %retval, align 4
+  ret i32 %52
 }
 
 define internal i32 @check_each(ptr %net, i32 %list, ptr %check) nounwind {
@@ -1597,7 +1653,7 @@ entry:
   %each = alloca i64, align 8
   %is_empty = alloca i32, align 4
   %axis = alloca i32, align 4
-  %axis35 = alloca i32, align 4
+  %axis34 = alloca i32, align 4
   %size = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 8
   store i32 %tensor, ptr %tensor.addr, align 4
@@ -1629,7 +1685,7 @@ lor.lhs.false:
 if.then:
   %11 = load ptr, ptr %net.addr, align 8
   %12 = load i64, ptr %offset, align 8
-  %call4 = call i32 @wrong(ptr %11, ptr @.str.40, ptr @.str.41, i64 %12)
+  %call4 = call i32 @wrong(ptr %11, ptr @.str.46, ptr @.str.47, i64 %12)
   store i32 %call4, ptr %retval, align 4
   br label %return
 
@@ -1660,7 +1716,7 @@ if.then9:
   %22 = load ptr, ptr %net.addr, align 8
   %23 = load i32, ptr %type, align 4
   %conv = zext i32 %23 to i64
-  %call10 = call i32 @wrong(ptr %22, ptr @.str.40, ptr @.str.42, i64 %conv)
+  %call10 = call i32 @wrong(ptr %22, ptr @.str.46, ptr @.str.48, i64 %conv)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -1676,155 +1732,153 @@ lor.lhs.false14:
   %28 = load i32, ptr %first, align 4
   %sub15 = sub i32 %27, %28
   %cmp16 = icmp ugt i32 %26, %sub15
-  br i1 %cmp16, label %if.then18, label %if.end21
+  br i1 %cmp16, label %if.then18, label %if.end20
 
 if.then18:
   %29 = load ptr, ptr %net.addr, align 8
-  %30 = load i32, ptr %rank, align 4
-  %conv19 = zext i32 %30 to i64
-  %call20 = call i32 @wrong(ptr %29, ptr @.str.40, ptr @.str.43, i64 %conv19)
-  store i32 %call20, ptr %retval, align 4
+  %call19 = call i32 @fail_with(ptr %29, i32 1, ptr @.str.46, ptr @.str.49, ptr @.str.35)
+  store i32 %call19, ptr %retval, align 4
   br label %return
 
-if.end21:
+if.end20:
+  %30 = load ptr, ptr %net.addr, align 8
   %31 = load ptr, ptr %net.addr, align 8
-  %32 = load ptr, ptr %net.addr, align 8
-  %33 = load i32, ptr %tensor.addr, align 4
-  %call22 = call i32 @tensor_word(ptr %32, i32 %33, i32 6)
-  %call23 = call i32 @is_text(ptr %31, i32 %call22)
-  %tobool = icmp ne i32 %call23, 0
-  br i1 %tobool, label %if.end27, label %if.then24
+  %32 = load i32, ptr %tensor.addr, align 4
+  %call21 = call i32 @tensor_word(ptr %31, i32 %32, i32 6)
+  %call22 = call i32 @is_text(ptr %30, i32 %call21)
+  %tobool = icmp ne i32 %call22, 0
+  br i1 %tobool, label %if.end26, label %if.then23
 
-if.then24:
-  %34 = load ptr, ptr %net.addr, align 8
-  %35 = load i32, ptr %tensor.addr, align 4
-  %conv25 = zext i32 %35 to i64
-  %call26 = call i32 @wrong(ptr %34, ptr @.str.40, ptr @.str.38, i64 %conv25)
-  store i32 %call26, ptr %retval, align 4
+if.then23:
+  %33 = load ptr, ptr %net.addr, align 8
+  %34 = load i32, ptr %tensor.addr, align 4
+  %conv24 = zext i32 %34 to i64
+  %call25 = call i32 @wrong(ptr %33, ptr @.str.46, ptr @.str.44, i64 %conv24)
+  store i32 %call25, ptr %retval, align 4
   br label %return
 
-if.end27:
-  %36 = load i32, ptr %type, align 4
-  %idxprom = zext i32 %36 to i64
-  %arrayidx28 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i64 0, i64 %idxprom
-  %37 = load i8, ptr %arrayidx28, align 1
-  %conv29 = zext i8 %37 to i64
-  store i64 %conv29, ptr %each, align 8
+if.end26:
+  %35 = load i32, ptr %type, align 4
+  %idxprom = zext i32 %35 to i64
+  %arrayidx27 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i64 0, i64 %idxprom
+  %36 = load i8, ptr %arrayidx27, align 1
+  %conv28 = zext i8 %36 to i64
+  store i64 %conv28, ptr %each, align 8
   store i32 0, ptr %is_empty, align 4
   store i32 0, ptr %axis, align 4
   br label %for.cond
 
 for.cond:
-  %38 = load i32, ptr %axis, align 4
-  %39 = load i32, ptr %rank, align 4
-  %cmp30 = icmp ult i32 %38, %39
-  br i1 %cmp30, label %for.body, label %for.end
+  %37 = load i32, ptr %axis, align 4
+  %38 = load i32, ptr %rank, align 4
+  %cmp29 = icmp ult i32 %37, %38
+  br i1 %cmp29, label %for.body, label %for.end
 
 for.body:
-  %40 = load ptr, ptr %net.addr, align 8
-  %41 = load i32, ptr %tensor.addr, align 4
-  %42 = load i32, ptr %axis, align 4
-  %call32 = call i32 @tensor_size(ptr %40, i32 %41, i32 %42)
-  %cmp33 = icmp eq i32 %call32, 0
-  %conv34 = zext i1 %cmp33 to i32
-  %43 = load i32, ptr %is_empty, align 4
-  %or = or i32 %43, %conv34
+  %39 = load ptr, ptr %net.addr, align 8
+  %40 = load i32, ptr %tensor.addr, align 4
+  %41 = load i32, ptr %axis, align 4
+  %call31 = call i32 @tensor_size(ptr %39, i32 %40, i32 %41)
+  %cmp32 = icmp eq i32 %call31, 0
+  %conv33 = zext i1 %cmp32 to i32
+  %42 = load i32, ptr %is_empty, align 4
+  %or = or i32 %42, %conv33
   store i32 %or, ptr %is_empty, align 4
   br label %for.inc
 
 for.inc:
-  %44 = load i32, ptr %axis, align 4
-  %inc = add i32 %44, 1
+  %43 = load i32, ptr %axis, align 4
+  %inc = add i32 %43, 1
   store i32 %inc, ptr %axis, align 4
   br label %for.cond
 
 for.end:
-  store i32 0, ptr %axis35, align 4
-  br label %for.cond36
+  store i32 0, ptr %axis34, align 4
+  br label %for.cond35
 
-for.cond36:
-  %45 = load i32, ptr %axis35, align 4
-  %46 = load i32, ptr %rank, align 4
-  %cmp37 = icmp ult i32 %45, %46
-  br i1 %cmp37, label %land.rhs, label %land.end
+for.cond35:
+  %44 = load i32, ptr %axis34, align 4
+  %45 = load i32, ptr %rank, align 4
+  %cmp36 = icmp ult i32 %44, %45
+  br i1 %cmp36, label %land.rhs, label %land.end
 
 land.rhs:
-  %47 = load i32, ptr %is_empty, align 4
-  %tobool39 = icmp ne i32 %47, 0
-  %lnot = xor i1 %tobool39, true
+  %46 = load i32, ptr %is_empty, align 4
+  %tobool38 = icmp ne i32 %46, 0
+  %lnot = xor i1 %tobool38, true
   br label %land.end
 
 land.end:
-  %48 = phi i1 [ false, %for.cond36 ], [ %lnot, %land.rhs ]
-  br i1 %48, label %for.body40, label %for.end52
+  %47 = phi i1 [ false, %for.cond35 ], [ %lnot, %land.rhs ]
+  br i1 %47, label %for.body39, label %for.end51
 
-for.body40:
-  %49 = load ptr, ptr %net.addr, align 8
-  %50 = load i32, ptr %tensor.addr, align 4
-  %51 = load i32, ptr %axis35, align 4
-  %call41 = call i32 @tensor_size(ptr %49, i32 %50, i32 %51)
-  store i32 %call41, ptr %size, align 4
-  %52 = load i64, ptr %each, align 8
-  %53 = load i32, ptr %size, align 4
-  %conv42 = zext i32 %53 to i64
-  %div = udiv i64 -1, %conv42
-  %cmp43 = icmp ugt i64 %52, %div
-  br i1 %cmp43, label %if.then45, label %if.end48
+for.body39:
+  %48 = load ptr, ptr %net.addr, align 8
+  %49 = load i32, ptr %tensor.addr, align 4
+  %50 = load i32, ptr %axis34, align 4
+  %call40 = call i32 @tensor_size(ptr %48, i32 %49, i32 %50)
+  store i32 %call40, ptr %size, align 4
+  %51 = load i64, ptr %each, align 8
+  %52 = load i32, ptr %size, align 4
+  %conv41 = zext i32 %52 to i64
+  %div = udiv i64 -1, %conv41
+  %cmp42 = icmp ugt i64 %51, %div
+  br i1 %cmp42, label %if.then44, label %if.end47
 
-if.then45:
-  %54 = load ptr, ptr %net.addr, align 8
-  %55 = load i32, ptr %size, align 4
-  %conv46 = zext i32 %55 to i64
-  %call47 = call i32 @wrong(ptr %54, ptr @.str.40, ptr @.str.44, i64 %conv46)
-  store i32 %call47, ptr %retval, align 4
+if.then44:
+  %53 = load ptr, ptr %net.addr, align 8
+  %54 = load i32, ptr %size, align 4
+  %conv45 = zext i32 %54 to i64
+  %call46 = call i32 @wrong(ptr %53, ptr @.str.46, ptr @.str.50, i64 %conv45)
+  store i32 %call46, ptr %retval, align 4
   br label %return
 
-if.end48:
-  %56 = load i32, ptr %size, align 4
-  %conv49 = zext i32 %56 to i64
-  %57 = load i64, ptr %each, align 8
-  %mul = mul i64 %57, %conv49
+if.end47:
+  %55 = load i32, ptr %size, align 4
+  %conv48 = zext i32 %55 to i64
+  %56 = load i64, ptr %each, align 8
+  %mul = mul i64 %56, %conv48
   store i64 %mul, ptr %each, align 8
-  br label %for.inc50
+  br label %for.inc49
 
-for.inc50:
-  %58 = load i32, ptr %axis35, align 4
-  %inc51 = add i32 %58, 1
-  store i32 %inc51, ptr %axis35, align 4
-  br label %for.cond36
+for.inc49:
+  %57 = load i32, ptr %axis34, align 4
+  %inc50 = add i32 %57, 1
+  store i32 %inc50, ptr %axis34, align 4
+  br label %for.cond35
 
-for.end52:
-  %59 = load i64, ptr %bytes, align 8
-  %60 = load i32, ptr %is_empty, align 4
-  %tobool53 = icmp ne i32 %60, 0
-  br i1 %tobool53, label %cond.true, label %cond.false
+for.end51:
+  %58 = load i64, ptr %bytes, align 8
+  %59 = load i32, ptr %is_empty, align 4
+  %tobool52 = icmp ne i32 %59, 0
+  br i1 %tobool52, label %cond.true, label %cond.false
 
 cond.true:
   br label %cond.end
 
 cond.false:
-  %61 = load i64, ptr %each, align 8
+  %60 = load i64, ptr %each, align 8
   br label %cond.end
 
 cond.end:
-  %cond = phi i64 [ 0, %cond.true ], [ %61, %cond.false ]
-  %cmp54 = icmp ne i64 %59, %cond
-  br i1 %cmp54, label %if.then56, label %if.end58
+  %cond = phi i64 [ 0, %cond.true ], [ %60, %cond.false ]
+  %cmp53 = icmp ne i64 %58, %cond
+  br i1 %cmp53, label %if.then55, label %if.end57
 
-if.then56:
-  %62 = load ptr, ptr %net.addr, align 8
-  %63 = load i64, ptr %bytes, align 8
-  %call57 = call i32 @wrong(ptr %62, ptr @.str.40, ptr @.str.45, i64 %63)
-  store i32 %call57, ptr %retval, align 4
+if.then55:
+  %61 = load ptr, ptr %net.addr, align 8
+  %62 = load i64, ptr %bytes, align 8
+  %call56 = call i32 @wrong(ptr %61, ptr @.str.46, ptr @.str.51, i64 %62)
+  store i32 %call56, ptr %retval, align 4
   br label %return
 
-if.end58:
+if.end57:
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %64 = load i32, ptr %retval, align 4
-  ret i32 %64
+  %63 = load i32, ptr %retval, align 4
+  ret i32 %63
 }
 
 define internal i32 @check_input(ptr %net, i32 %number) nounwind {
@@ -1893,9 +1947,7 @@ cond.true:
 
 cond.false:
   %14 = load ptr, ptr %net.addr, align 8
-  %15 = load i32, ptr %type, align 4
-  %conv = zext i32 %15 to i64
-  %call9 = call i32 @wrong(ptr %14, ptr @.str.46, ptr @.str.47, i64 %conv)
+  %call9 = call i32 @fail_with(ptr %14, i32 1, ptr @.str.52, ptr @.str.53, ptr @.str.35)
   br label %cond.end
 
 cond.end:
@@ -1904,8 +1956,8 @@ cond.end:
   br label %return
 
 return:
-  %16 = load i32, ptr %retval, align 4
-  ret i32 %16
+  %15 = load i32, ptr %retval, align 4
+  ret i32 %15
 }
 
 define internal i32 @check_output(ptr %net, i32 %number) nounwind {
@@ -1957,7 +2009,7 @@ if.then:
   %8 = load ptr, ptr %net.addr, align 8
   %9 = load i32, ptr %kind, align 4
   %conv = zext i32 %9 to i64
-  %call10 = call i32 @wrong(ptr %8, ptr @.str.51, ptr @.str.52, i64 %conv)
+  %call10 = call i32 @wrong(ptr %8, ptr @.str.57, ptr @.str.58, i64 %conv)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -1974,7 +2026,7 @@ if.then14:
   %12 = load ptr, ptr %net.addr, align 8
   %13 = load i32, ptr %number.addr, align 4
   %conv15 = zext i32 %13 to i64
-  %call16 = call i32 @wrong(ptr %12, ptr @.str.51, ptr @.str.38, i64 %conv15)
+  %call16 = call i32 @wrong(ptr %12, ptr @.str.57, ptr @.str.44, i64 %conv15)
   store i32 %call16, ptr %retval, align 4
   br label %return
 
@@ -1994,7 +2046,7 @@ if.then22:
   %17 = load ptr, ptr %net.addr, align 8
   %18 = load i32, ptr %condition, align 4
   %conv23 = zext i32 %18 to i64
-  %call24 = call i32 @wrong(ptr %17, ptr @.str.51, ptr @.str.53, i64 %conv23)
+  %call24 = call i32 @wrong(ptr %17, ptr @.str.57, ptr @.str.59, i64 %conv23)
   store i32 %call24, ptr %retval, align 4
   br label %return
 
@@ -2035,7 +2087,7 @@ if.end35:
 
 if.then39:
   %27 = load ptr, ptr %net.addr, align 8
-  %call40 = call i32 @wrong(ptr %27, ptr @.str.51, ptr @.str.54, i64 0)
+  %call40 = call i32 @wrong(ptr %27, ptr @.str.57, ptr @.str.60, i64 0)
   store i32 %call40, ptr %retval, align 4
   br label %return
 
@@ -2050,7 +2102,7 @@ if.then44:
   %30 = load ptr, ptr %net.addr, align 8
   %31 = load i32, ptr %count, align 4
   %conv45 = zext i32 %31 to i64
-  %call46 = call i32 @wrong(ptr %30, ptr @.str.51, ptr @.str.55, i64 %conv45)
+  %call46 = call i32 @wrong(ptr %30, ptr @.str.57, ptr @.str.61, i64 %conv45)
   store i32 %call46, ptr %retval, align 4
   br label %return
 
@@ -2119,7 +2171,7 @@ cond.false:
   %48 = load ptr, ptr %net.addr, align 8
   %49 = load i32, ptr %sizes, align 4
   %conv69 = zext i32 %49 to i64
-  %call70 = call i32 @wrong(ptr %48, ptr @.str.51, ptr @.str.56, i64 %conv69)
+  %call70 = call i32 @wrong(ptr %48, ptr @.str.57, ptr @.str.62, i64 %conv69)
   br label %cond.end
 
 cond.end:
@@ -2183,7 +2235,7 @@ lor.lhs.false:
 if.then:
   %12 = load ptr, ptr %net.addr, align 8
   %13 = load i64, ptr %to, align 8
-  %call6 = call i32 @wrong(ptr %12, ptr @.str.57, ptr @.str.58, i64 %13)
+  %call6 = call i32 @wrong(ptr %12, ptr @.str.63, ptr @.str.64, i64 %13)
   store i32 %call6, ptr %retval, align 4
   br label %return
 
@@ -2247,7 +2299,7 @@ if.then:
   %11 = load ptr, ptr %net.addr, align 8
   %12 = load i32, ptr %step.addr, align 4
   %conv = zext i32 %12 to i64
-  %call5 = call i32 @wrong(ptr %11, ptr @.str.59, ptr @.str.38, i64 %conv)
+  %call5 = call i32 @wrong(ptr %11, ptr @.str.65, ptr @.str.44, i64 %conv)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
@@ -2269,7 +2321,7 @@ if.then9:
   %18 = load ptr, ptr %net.addr, align 8
   %19 = load i32, ptr %args, align 4
   %conv10 = zext i32 %19 to i64
-  %call11 = call i32 @wrong(ptr %18, ptr @.str.59, ptr @.str.60, i64 %conv10)
+  %call11 = call i32 @wrong(ptr %18, ptr @.str.65, ptr @.str.66, i64 %conv10)
   store i32 %call11, ptr %retval, align 4
   br label %return
 
@@ -2296,7 +2348,7 @@ for.body:
 if.then18:
   %26 = load ptr, ptr %net.addr, align 8
   %27 = load i32, ptr %step.addr, align 4
-  %call19 = call i32 @fail_at_step(ptr %26, i32 1, i32 %27, ptr @.str.60, ptr @.str.61)
+  %call19 = call i32 @fail_at_step(ptr %26, i32 1, i32 %27, ptr @.str.66, ptr @.str.67)
   store i32 %call19, ptr %retval, align 4
   br label %return
 
@@ -2357,7 +2409,7 @@ cond.true:
 cond.false:
   %37 = load ptr, ptr %net.addr, align 8
   %38 = load i32, ptr %step.addr, align 4
-  %call29 = call i32 @fail_at_step(ptr %37, i32 1, i32 %38, ptr @.str.62, ptr @.str.63)
+  %call29 = call i32 @fail_at_step(ptr %37, i32 1, i32 %38, ptr @.str.68, ptr @.str.35)
   br label %cond.end
 
 cond.end:
@@ -2380,21 +2432,21 @@ sw.bb32:
 sw.bb33:
   %42 = load ptr, ptr %net.addr, align 8
   %43 = load i32, ptr %step.addr, align 4
-  %call34 = call i32 @fail_at_step(ptr %42, i32 3, i32 %43, ptr @.str.64, ptr @.str.65)
+  %call34 = call i32 @fail_at_step(ptr %42, i32 3, i32 %43, ptr @.str.69, ptr @.str.70)
   store i32 %call34, ptr %retval, align 4
   br label %return
 
 sw.bb35:
   %44 = load ptr, ptr %net.addr, align 8
   %45 = load i32, ptr %step.addr, align 4
-  %call36 = call i32 @fail_at_step(ptr %44, i32 3, i32 %45, ptr @.str.64, ptr @.str.66)
+  %call36 = call i32 @fail_at_step(ptr %44, i32 3, i32 %45, ptr @.str.69, ptr @.str.71)
   store i32 %call36, ptr %retval, align 4
   br label %return
 
 sw.default:
   %46 = load ptr, ptr %net.addr, align 8
   %47 = load i32, ptr %step.addr, align 4
-  %call37 = call i32 @fail_at_step(ptr %46, i32 3, i32 %47, ptr @.str.64, ptr @.str.67)
+  %call37 = call i32 @fail_at_step(ptr %46, i32 3, i32 %47, ptr @.str.69, ptr @.str.72)
   store i32 %call37, ptr %retval, align 4
   br label %return
 
@@ -2437,7 +2489,7 @@ lor.lhs.false:
 
 lor.lhs.false1:
   %4 = load i64, ptr %memory_bytes.addr, align 8
-  %cmp2 = icmp ult i64 %4, 1448
+  %cmp2 = icmp ult i64 %4, 1472
   br i1 %cmp2, label %if.then, label %if.end
 
 if.then:
@@ -2497,7 +2549,7 @@ land.lhs.true:
 
 if.then13:
   %21 = load ptr, ptr %net, align 8
-  %call14 = call i32 @fail(ptr %21, i32 3, ptr @.str.14, ptr @.str.15, i64 0)
+  %call14 = call i32 @fail_with(ptr %21, i32 3, ptr @.str.15, ptr @.str.16, ptr @.str.17)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -2633,7 +2685,7 @@ cond.end10:
 if.then:
   %21 = load ptr, ptr %net.addr, align 8
   %22 = load i64, ptr %image, align 8
-  %call21 = call i32 @fail(ptr %21, i32 4, ptr @.str.6, ptr @.str.86, i64 %22)
+  %call21 = call i32 @fail(ptr %21, i32 4, ptr @.str.6, ptr @.str.89, i64 %22)
   store i32 %call21, ptr %retval, align 4
   br label %return
 
@@ -2671,12 +2723,12 @@ if.end:
 if.then41:
   %32 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %32, ptr %words)
-  call void @put(ptr %words, ptr @.str.87)
+  call void @put(ptr %words, ptr @.str.90)
   %33 = load ptr, ptr %net.addr, align 8
   %memory_bytes42 = getelementptr inbounds %struct.vdla, ptr %33, i32 0, i32 13
   %34 = load i64, ptr %memory_bytes42, align 8
   call void @put_number(ptr %words, i64 %34)
-  call void @put(ptr %words, ptr @.str.88)
+  call void @put(ptr %words, ptr @.str.91)
   %35 = load i64, ptr %memory_bytes.addr, align 8
   call void @put_number(ptr %words, i64 %35)
   store i32 4, ptr %retval, align 4
@@ -2773,7 +2825,7 @@ cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi i64 [ %2, %cond.true ], [ 1448, %cond.false ]
+  %cond = phi i64 [ %2, %cond.true ], [ 1472, %cond.false ]
   ret i64 %cond
 }
 
@@ -2795,7 +2847,7 @@ cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi ptr [ %arraydecay, %cond.true ], [ @.str.16, %cond.false ]
+  %cond = phi ptr [ %arraydecay, %cond.true ], [ @.str.18, %cond.false ]
   ret ptr %cond
 }
 
@@ -2873,7 +2925,7 @@ if.then:
   %3 = load ptr, ptr %net.addr, align 8
   %4 = load i32, ptr %number.addr, align 4
   %conv = zext i32 %4 to i64
-  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.17, ptr @.str.18, i64 %conv)
+  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.19, ptr @.str.20, i64 %conv)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -3044,7 +3096,7 @@ if.then:
   %3 = load ptr, ptr %net.addr, align 8
   %4 = load i32, ptr %number.addr, align 4
   %conv = zext i32 %4 to i64
-  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.19, ptr @.str.20, i64 %conv)
+  %call = call i32 @fail(ptr %3, i32 6, ptr @.str.21, ptr @.str.22, i64 %conv)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -3390,47 +3442,46 @@ lor.lhs.false:
 
 if.then4:
   %14 = load ptr, ptr %net.addr, align 8
-  %15 = load i64, ptr %bytes, align 8
-  %call5 = call i32 @fail(ptr %14, i32 8, ptr @.str.21, ptr @.str.22, i64 %15)
+  %call5 = call i32 @fail_with(ptr %14, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
 if.end6:
-  %16 = load ptr, ptr %memory, align 8
+  %15 = load ptr, ptr %memory, align 8
+  %16 = load ptr, ptr %net.addr, align 8
+  %image = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
+  store ptr %15, ptr %image, align 8
   %17 = load ptr, ptr %net.addr, align 8
-  %image = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
-  store ptr %16, ptr %image, align 8
-  %18 = load ptr, ptr %net.addr, align 8
-  %image7 = getelementptr inbounds %struct.vdla, ptr %18, i32 0, i32 11
-  %19 = load ptr, ptr %image7, align 8
-  %20 = load i64, ptr %bytes, align 8
-  call void @llvm.memset.p0.i64(ptr align 1 %19, i8 0, i64 %20, i1 false)
-  %21 = load ptr, ptr %net.addr, align 8
-  %image8 = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 11
-  %22 = load ptr, ptr %image8, align 8
-  %23 = load ptr, ptr %net.addr, align 8
-  %sections = getelementptr inbounds %struct.vdla, ptr %23, i32 0, i32 3
-  %24 = load ptr, ptr %sections, align 8
-  %25 = load ptr, ptr %net.addr, align 8
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %25, i32 0, i32 5
-  %26 = load i64, ptr %constant_bytes, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %22, ptr align 1 %24, i64 %26, i1 false)
-  %27 = load ptr, ptr %board, align 8
-  %flush = getelementptr inbounds %struct.vdla_board, ptr %27, i32 0, i32 4
-  %28 = load ptr, ptr %flush, align 8
-  %29 = load ptr, ptr %board, align 8
-  %context9 = getelementptr inbounds %struct.vdla_board, ptr %29, i32 0, i32 0
-  %30 = load ptr, ptr %context9, align 8
-  %31 = load ptr, ptr %net.addr, align 8
-  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %31, i32 0, i32 5
-  %32 = load i64, ptr %constant_bytes10, align 8
-  %call11 = call i32 %28(ptr %30, i64 0, i64 %32, i32 0)
+  %image7 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
+  %18 = load ptr, ptr %image7, align 8
+  %19 = load i64, ptr %bytes, align 8
+  call void @llvm.memset.p0.i64(ptr align 1 %18, i8 0, i64 %19, i1 false)
+  %20 = load ptr, ptr %net.addr, align 8
+  %image8 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 11
+  %21 = load ptr, ptr %image8, align 8
+  %22 = load ptr, ptr %net.addr, align 8
+  %sections = getelementptr inbounds %struct.vdla, ptr %22, i32 0, i32 3
+  %23 = load ptr, ptr %sections, align 8
+  %24 = load ptr, ptr %net.addr, align 8
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %24, i32 0, i32 5
+  %25 = load i64, ptr %constant_bytes, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %21, ptr align 1 %23, i64 %25, i1 false)
+  %26 = load ptr, ptr %board, align 8
+  %flush = getelementptr inbounds %struct.vdla_board, ptr %26, i32 0, i32 4
+  %27 = load ptr, ptr %flush, align 8
+  %28 = load ptr, ptr %board, align 8
+  %context9 = getelementptr inbounds %struct.vdla_board, ptr %28, i32 0, i32 0
+  %29 = load ptr, ptr %context9, align 8
+  %30 = load ptr, ptr %net.addr, align 8
+  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %30, i32 0, i32 5
+  %31 = load i64, ptr %constant_bytes10, align 8
+  %call11 = call i32 %27(ptr %29, i64 0, i64 %31, i32 0)
   %tobool12 = icmp ne i32 %call11, 0
   br i1 %tobool12, label %if.then13, label %if.end15
 
 if.then13:
-  %33 = load ptr, ptr %net.addr, align 8
-  %call14 = call i32 @silent(ptr %33)
+  %32 = load ptr, ptr %net.addr, align 8
+  %call14 = call i32 @silent(ptr %32)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -3439,45 +3490,45 @@ if.end15:
   br label %for.cond
 
 for.cond:
-  %34 = load i32, ptr %step, align 4
-  %35 = load ptr, ptr %net.addr, align 8
-  %lists = getelementptr inbounds %struct.vdla, ptr %35, i32 0, i32 2
+  %33 = load i32, ptr %step, align 4
+  %34 = load ptr, ptr %net.addr, align 8
+  %lists = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i64 0, i64 4
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %36 = load i32, ptr %count, align 8
-  %cmp16 = icmp ult i32 %34, %36
+  %35 = load i32, ptr %count, align 8
+  %cmp16 = icmp ult i32 %33, %35
   br i1 %cmp16, label %for.body, label %for.end
 
 for.body:
-  %37 = load ptr, ptr %net.addr, align 8
-  %38 = load i32, ptr %step, align 4
-  %call17 = call i32 @step_word(ptr %37, i32 %38, i32 0)
+  %36 = load ptr, ptr %net.addr, align 8
+  %37 = load i32, ptr %step, align 4
+  %call17 = call i32 @step_word(ptr %36, i32 %37, i32 0)
   %cmp18 = icmp eq i32 %call17, 1
   br i1 %cmp18, label %if.then19, label %if.end21
 
 if.then19:
-  %39 = load ptr, ptr %net.addr, align 8
-  %40 = load i32, ptr %step, align 4
-  %call20 = call i32 @place_program(ptr %39, i32 %40)
+  %38 = load ptr, ptr %net.addr, align 8
+  %39 = load i32, ptr %step, align 4
+  %call20 = call i32 @place_program(ptr %38, i32 %39)
   store i32 %call20, ptr %status, align 4
   br label %if.end21
 
 if.end21:
-  %41 = load i32, ptr %status, align 4
-  %tobool22 = icmp ne i32 %41, 0
+  %40 = load i32, ptr %status, align 4
+  %tobool22 = icmp ne i32 %40, 0
   br i1 %tobool22, label %if.then23, label %if.end24
 
 if.then23:
-  %42 = load i32, ptr %status, align 4
-  store i32 %42, ptr %retval, align 4
+  %41 = load i32, ptr %status, align 4
+  store i32 %41, ptr %retval, align 4
   br label %return
 
 if.end24:
   br label %for.inc
 
 for.inc:
-  %43 = load i32, ptr %step, align 4
-  %inc = add i32 %43, 1
+  %42 = load i32, ptr %step, align 4
+  %inc = add i32 %42, 1
   store i32 %inc, ptr %step, align 4
   br label %for.cond
 
@@ -3486,8 +3537,8 @@ for.end:
   br label %return
 
 return:
-  %44 = load i32, ptr %retval, align 4
-  ret i32 %44
+  %43 = load i32, ptr %retval, align 4
+  ret i32 %43
 }
 
 define internal i32 @identify(ptr %net) nounwind {
@@ -3527,7 +3578,7 @@ if.then3:
   %8 = load ptr, ptr %net.addr, align 8
   %arrayidx4 = getelementptr inbounds [4 x i32], ptr %own, i64 0, i64 0
   %9 = load i32, ptr %arrayidx4, align 16
-  %call5 = call i32 @other(ptr %8, i32 8, ptr @.str.89, i32 1447316545, i32 %9)
+  %call5 = call i32 @other(ptr %8, i32 8, ptr @.str.92, i32 1447316545, i32 %9)
   store i32 %call5, ptr %retval, align 4
   br label %return
 
@@ -3543,7 +3594,7 @@ if.then9:
   %arrayidx10 = getelementptr inbounds [4 x i32], ptr %own, i64 0, i64 1
   %12 = load i32, ptr %arrayidx10, align 4
   %shr11 = lshr i32 %12, 16
-  %call12 = call i32 @other(ptr %11, i32 8, ptr @.str.90, i32 2, i32 %shr11)
+  %call12 = call i32 @other(ptr %11, i32 8, ptr @.str.93, i32 2, i32 %shr11)
   store i32 %call12, ptr %retval, align 4
   br label %return
 
@@ -3563,7 +3614,7 @@ if.then16:
   %18 = load i32, ptr %isa17, align 8
   %arrayidx18 = getelementptr inbounds [4 x i32], ptr %own, i64 0, i64 2
   %19 = load i32, ptr %arrayidx18, align 8
-  %call19 = call i32 @other(ptr %16, i32 3, ptr @.str.91, i32 %18, i32 %19)
+  %call19 = call i32 @other(ptr %16, i32 3, ptr @.str.94, i32 %18, i32 %19)
   store i32 %call19, ptr %retval, align 4
   br label %return
 
@@ -3583,7 +3634,7 @@ if.then23:
   %25 = load i32, ptr %config24, align 4
   %arrayidx25 = getelementptr inbounds [4 x i32], ptr %own, i64 0, i64 3
   %26 = load i32, ptr %arrayidx25, align 4
-  %call26 = call i32 @other(ptr %23, i32 3, ptr @.str.92, i32 %25, i32 %26)
+  %call26 = call i32 @other(ptr %23, i32 3, ptr @.str.95, i32 %25, i32 %26)
   store i32 %call26, ptr %retval, align 4
   br label %return
 
@@ -3605,7 +3656,7 @@ entry:
   store ptr %net, ptr %net.addr, align 8
   %0 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.95)
+  call void @put(ptr %words, ptr @.str.98)
   ret i32 8
 }
 
@@ -3785,7 +3836,7 @@ if.then20:
 if.end21:
   %24 = load ptr, ptr %net.addr, align 8
   %25 = load i32, ptr %step.addr, align 4
-  %call22 = call i32 @fail_at_step(ptr %24, i32 9, i32 %25, ptr @.str.23, ptr @.str.24)
+  %call22 = call i32 @fail_at_step(ptr %24, i32 9, i32 %25, ptr @.str.26, ptr @.str.27)
   store i32 %call22, ptr %retval, align 4
   br label %return
 
@@ -4006,7 +4057,7 @@ if.then12:
 if.end13:
   %14 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %14, ptr %words)
-  call void @put(ptr %words, ptr @.str.96)
+  call void @put(ptr %words, ptr @.str.99)
   store i32 8, ptr %retval, align 4
   br label %return
 
@@ -4294,7 +4345,7 @@ cond.end:
   store i32 %cond, ptr %cause, align 4
   %19 = load ptr, ptr %net.addr, align 8
   %20 = load i32, ptr %step.addr, align 4
-  %call17 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.103, ptr @.str.104)
+  %call17 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.106, ptr @.str.107)
   %at18 = getelementptr inbounds %struct.words, ptr %words, i32 0, i32 0
   %21 = load ptr, ptr %net.addr, align 8
   %error = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 0
@@ -4329,7 +4380,7 @@ while.end:
   %arrayidx = getelementptr inbounds [6 x ptr], ptr @check_end.FAULTS, i64 0, i64 %idxprom
   %27 = load ptr, ptr %arrayidx, align 8
   call void @put(ptr %words, ptr %27)
-  call void @put(ptr %words, ptr @.str.105)
+  call void @put(ptr %words, ptr @.str.108)
   %28 = load i32, ptr %at, align 4
   call void @put_hex(ptr %words, i32 %28)
   store i32 9, ptr %retval, align 4
@@ -4348,7 +4399,7 @@ if.then28:
 if.end29:
   %30 = load ptr, ptr %net.addr, align 8
   %31 = load i32, ptr %step.addr, align 4
-  %call30 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.106, ptr @.str.107)
+  %call30 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.109, ptr @.str.110)
   store i32 %call30, ptr %retval, align 4
   br label %return
 
@@ -4463,7 +4514,7 @@ if.then7:
   %9 = load ptr, ptr %net.addr, align 8
   %10 = load i32, ptr %count.addr, align 4
   %conv8 = zext i32 %10 to i64
-  %call = call i32 @fail(ptr %9, i32 6, ptr @.str.25, ptr @.str.26, i64 %conv8)
+  %call = call i32 @fail(ptr %9, i32 6, ptr @.str.28, ptr @.str.29, i64 %conv8)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -4700,23 +4751,23 @@ if.then:
 if.end:
   %22 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %22, ptr %words)
-  call void @put(ptr %words, ptr @.str.108)
+  call void @put(ptr %words, ptr @.str.111)
   %23 = load ptr, ptr %net.addr, align 8
   %24 = load ptr, ptr %net.addr, align 8
   %25 = load i32, ptr %tensor, align 4
   %call12 = call i32 @tensor_word(ptr %24, i32 %25, i32 6)
   %call13 = call ptr @text(ptr %23, i32 %call12)
   call void @put(ptr %words, ptr %call13)
-  call void @put(ptr %words, ptr @.str.109)
+  call void @put(ptr %words, ptr @.str.112)
   %26 = load i32, ptr %size, align 4
   %conv14 = zext i32 %26 to i64
   call void @put_number(ptr %words, i64 %conv14)
-  call void @put(ptr %words, ptr @.str.110)
+  call void @put(ptr %words, ptr @.str.113)
   %27 = load i32, ptr %size, align 4
   %sub15 = sub i32 %27, 1
   %conv16 = zext i32 %sub15 to i64
   call void @put_number(ptr %words, i64 %conv16)
-  call void @put(ptr %words, ptr @.str.111)
+  call void @put(ptr %words, ptr @.str.114)
   store i32 5, ptr %retval, align 4
   br label %return
 
@@ -4888,7 +4939,7 @@ if.then:
   %2 = load ptr, ptr %net.addr, align 8
   %3 = load i32, ptr %tensor.addr, align 4
   %conv = zext i32 %3 to i64
-  %call1 = call i32 @wrong(ptr %2, ptr @.str.48, ptr @.str.49, i64 %conv)
+  %call1 = call i32 @wrong(ptr %2, ptr @.str.54, ptr @.str.55, i64 %conv)
   store i32 %call1, ptr %retval, align 4
   br label %return
 
@@ -4905,7 +4956,7 @@ if.then4:
   %8 = load i32, ptr %tensor.addr, align 4
   %call5 = call i32 @tensor_rank(ptr %7, i32 %8)
   %conv6 = zext i32 %call5 to i64
-  %call7 = call i32 @wrong(ptr %6, ptr @.str.48, ptr @.str.50, i64 %conv6)
+  %call7 = call i32 @wrong(ptr %6, ptr @.str.54, ptr @.str.56, i64 %conv6)
   store i32 %call7, ptr %retval, align 4
   br label %return
 
@@ -5025,7 +5076,7 @@ entry:
 if.then:
   %7 = load ptr, ptr %net.addr, align 8
   %8 = load i32, ptr %step.addr, align 4
-  %call2 = call i32 @fail_at_step(ptr %7, i32 1, i32 %8, ptr @.str.68, ptr @.str.61)
+  %call2 = call i32 @fail_at_step(ptr %7, i32 1, i32 %8, ptr @.str.73, ptr @.str.67)
   store i32 %call2, ptr %retval, align 4
   br label %return
 
@@ -5098,7 +5149,7 @@ for.end:
 if.then16:
   %30 = load ptr, ptr %net.addr, align 8
   %31 = load i32, ptr %step.addr, align 4
-  %call17 = call i32 @fail_at_step(ptr %30, i32 1, i32 %31, ptr @.str.69, ptr @.str.63)
+  %call17 = call i32 @fail_at_step(ptr %30, i32 1, i32 %31, ptr @.str.74, ptr @.str.35)
   store i32 %call17, ptr %retval, align 4
   br label %return
 
@@ -5158,7 +5209,7 @@ entry:
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
   %3 = load i32, ptr %count, align 8
   store i32 %3, ptr %sections, align 4
-  store ptr @.str.70, ptr %expected, align 8
+  store ptr @.str.75, ptr %expected, align 8
   %4 = load i32, ptr %section, align 4
   %5 = load i32, ptr %sections, align 4
   %cmp = icmp uge i32 %4, %5
@@ -5176,7 +5227,7 @@ if.then:
   %8 = load ptr, ptr %net.addr, align 8
   %9 = load i32, ptr %step.addr, align 4
   %10 = load ptr, ptr %expected, align 8
-  %call3 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr %10, ptr @.str.71)
+  %call3 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr %10, ptr @.str.17)
   store i32 %call3, ptr %retval, align 4
   br label %return
 
@@ -5215,7 +5266,7 @@ if.then13:
   %20 = load ptr, ptr %net.addr, align 8
   %21 = load i32, ptr %step.addr, align 4
   %22 = load ptr, ptr %expected, align 8
-  %call14 = call i32 @fail_at_step(ptr %20, i32 1, i32 %21, ptr %22, ptr @.str.72)
+  %call14 = call i32 @fail_at_step(ptr %20, i32 1, i32 %21, ptr %22, ptr @.str.8)
   store i32 %call14, ptr %retval, align 4
   br label %return
 
@@ -5282,7 +5333,7 @@ if.then41:
   %38 = load ptr, ptr %net.addr, align 8
   %39 = load i32, ptr %step.addr, align 4
   %40 = load ptr, ptr %expected, align 8
-  %call42 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.73)
+  %call42 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.76)
   store i32 %call42, ptr %retval, align 4
   br label %return
 
@@ -5310,7 +5361,7 @@ lor.lhs.false46:
 if.then53:
   %49 = load ptr, ptr %net.addr, align 8
   %50 = load i32, ptr %step.addr, align 4
-  %call54 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.74, ptr @.str.75)
+  %call54 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.77, ptr @.str.78)
   store i32 %call54, ptr %retval, align 4
   br label %return
 
@@ -5379,7 +5430,7 @@ lor.lhs.false87:
 if.then91:
   %73 = load ptr, ptr %net.addr, align 8
   %74 = load i32, ptr %step.addr, align 4
-  %call92 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.76, ptr @.str.61)
+  %call92 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.79, ptr @.str.67)
   store i32 %call92, ptr %retval, align 4
   br label %return
 
@@ -5428,7 +5479,7 @@ lor.lhs.false106:
 if.then111:
   %92 = load ptr, ptr %net.addr, align 8
   %93 = load i32, ptr %step.addr, align 4
-  %call112 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.77, ptr @.str.63)
+  %call112 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.80, ptr @.str.35)
   store i32 %call112, ptr %retval, align 4
   br label %return
 
@@ -5493,7 +5544,7 @@ land.lhs.true:
 if.then:
   %10 = load ptr, ptr %net.addr, align 8
   %11 = load i32, ptr %step.addr, align 4
-  %call7 = call i32 @fail_at_step(ptr %10, i32 1, i32 %11, ptr @.str.78, ptr @.str.63)
+  %call7 = call i32 @fail_at_step(ptr %10, i32 1, i32 %11, ptr @.str.81, ptr @.str.35)
   store i32 %call7, ptr %retval, align 4
   br label %return
 
@@ -5552,7 +5603,7 @@ cond.end18:
 if.then21:
   %28 = load ptr, ptr %net.addr, align 8
   %29 = load i32, ptr %step.addr, align 4
-  %call22 = call i32 @fail_at_step(ptr %28, i32 1, i32 %29, ptr @.str.79, ptr @.str.63)
+  %call22 = call i32 @fail_at_step(ptr %28, i32 1, i32 %29, ptr @.str.82, ptr @.str.35)
   store i32 %call22, ptr %retval, align 4
   br label %return
 
@@ -5599,7 +5650,7 @@ entry:
 if.then:
   %8 = load ptr, ptr %net.addr, align 8
   %9 = load i32, ptr %step.addr, align 4
-  %call2 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr @.str.80, ptr @.str.71)
+  %call2 = call i32 @fail_at_step(ptr %8, i32 1, i32 %9, ptr @.str.83, ptr @.str.17)
   store i32 %call2, ptr %retval, align 4
   br label %return
 
@@ -5629,7 +5680,7 @@ land.lhs.true:
 if.then9:
   %16 = load ptr, ptr %net.addr, align 8
   %17 = load i32, ptr %step.addr, align 4
-  %call10 = call i32 @fail_at_step(ptr %16, i32 1, i32 %17, ptr @.str.81, ptr @.str.82)
+  %call10 = call i32 @fail_at_step(ptr %16, i32 1, i32 %17, ptr @.str.84, ptr @.str.85)
   store i32 %call10, ptr %retval, align 4
   br label %return
 
@@ -5653,7 +5704,7 @@ land.lhs.true15:
 if.then17:
   %22 = load ptr, ptr %net.addr, align 8
   %23 = load i32, ptr %step.addr, align 4
-  %call18 = call i32 @fail_at_step(ptr %22, i32 1, i32 %23, ptr @.str.53, ptr @.str.61)
+  %call18 = call i32 @fail_at_step(ptr %22, i32 1, i32 %23, ptr @.str.59, ptr @.str.67)
   store i32 %call18, ptr %retval, align 4
   br label %return
 
@@ -5685,7 +5736,7 @@ lor.lhs.false25:
 if.then28:
   %31 = load ptr, ptr %net.addr, align 8
   %32 = load i32, ptr %step.addr, align 4
-  %call29 = call i32 @fail_at_step(ptr %31, i32 1, i32 %32, ptr @.str.83, ptr @.str.63)
+  %call29 = call i32 @fail_at_step(ptr %31, i32 1, i32 %32, ptr @.str.86, ptr @.str.35)
   store i32 %call29, ptr %retval, align 4
   br label %return
 
@@ -5783,7 +5834,7 @@ for.body:
 if.then:
   %9 = load ptr, ptr %net.addr, align 8
   %10 = load i32, ptr %step.addr, align 4
-  %call4 = call i32 @fail_at_step(ptr %9, i32 1, i32 %10, ptr @.str.84, ptr @.str.85)
+  %call4 = call i32 @fail_at_step(ptr %9, i32 1, i32 %10, ptr @.str.87, ptr @.str.88)
   store i32 %call4, ptr %retval, align 4
   br label %return
 
@@ -6125,13 +6176,13 @@ entry:
   store i32 %found, ptr %found.addr, align 4
   %0 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.93)
+  call void @put(ptr %words, ptr @.str.96)
   %1 = load ptr, ptr %what.addr, align 8
   call void @put(ptr %words, ptr %1)
-  call void @put(ptr %words, ptr @.str.94)
+  call void @put(ptr %words, ptr @.str.97)
   %2 = load i32, ptr %expected.addr, align 4
   call void @put_hex(ptr %words, i32 %2)
-  call void @put(ptr %words, ptr @.str.2)
+  call void @put(ptr %words, ptr @.str.5)
   %3 = load i32, ptr %found.addr, align 4
   call void @put_hex(ptr %words, i32 %3)
   %4 = load i32, ptr %status.addr, align 4
@@ -6484,7 +6535,7 @@ if.then5:
   %19 = load ptr, ptr %net.addr, align 8
   %20 = load ptr, ptr %step.addr, align 8
   %21 = load i32, ptr %20, align 4
-  %call6 = call i32 @fail_at_step(ptr %19, i32 7, i32 %21, ptr @.str.112, ptr @.str.113)
+  %call6 = call i32 @fail_at_step(ptr %19, i32 7, i32 %21, ptr @.str.115, ptr @.str.116)
   store i32 %call6, ptr %retval, align 4
   br label %return
 
@@ -6530,7 +6581,7 @@ if.then:
   %6 = load ptr, ptr %net.addr, align 8
   %7 = load ptr, ptr %step.addr, align 8
   %8 = load i32, ptr %7, align 4
-  %call = call i32 @fail_at_step(ptr %6, i32 7, i32 %8, ptr @.str.114, ptr @.str.115)
+  %call = call i32 @fail_at_step(ptr %6, i32 7, i32 %8, ptr @.str.117, ptr @.str.118)
   store i32 %call, ptr %retval, align 4
   br label %return
 
@@ -6913,7 +6964,7 @@ cond.end19:
 if.then22:
   %28 = load ptr, ptr %net.addr, align 8
   %29 = load i32, ptr %step.addr, align 4
-  %call23 = call i32 @fail_at_step(ptr %28, i32 7, i32 %29, ptr @.str.116, ptr @.str.115)
+  %call23 = call i32 @fail_at_step(ptr %28, i32 7, i32 %29, ptr @.str.119, ptr @.str.118)
   store i32 %call23, ptr %retval, align 4
   br label %return
 

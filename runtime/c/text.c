@@ -31,14 +31,27 @@ void put_hex(struct words *words, uint32_t number) {
   put(words, digits);
 }
 
-int fail(struct vdla *net, int status, const char *where, const char *expected, size_t found) {
+static void put_place(struct vdla *net, struct words *words, const char *where,
+                      const char *expected) {
+  begin_error(net, words);
+  put(words, where);
+  put(words, ": expected ");
+  put(words, expected);
+  put(words, ", found ");
+}
+
+int fail(struct vdla *net, int status, const char *where, const char *expected, size_t number) {
   struct words words;
-  begin_error(net, &words);
-  put(&words, where);
-  put(&words, ": expected ");
-  put(&words, expected);
-  put(&words, ", found ");
-  put_number(&words, found);
+  put_place(net, &words, where, expected);
+  put_number(&words, number);
+  return status;
+}
+
+int fail_with(struct vdla *net, int status, const char *where, const char *expected,
+              const char *found) {
+  struct words words;
+  put_place(net, &words, where, expected);
+  put(&words, found);
   return status;
 }
 

@@ -8,6 +8,7 @@ The third one, of the functions themselves, is the module's host code. LLVM alon
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ WASM = "wasm32"
 EXPORTED = "vdla_"  # what the names of runtime/c's functions for users begin with
 SMALL = ' nounwind minsize optsize "no-builtins" {'  # attributes of its functions
 ALLOCATOR = ("malloc", "free")
+ALLOCATED, ZEROS = 2, 8  # SHF_ALLOC and SHT_NOBITS
 POOL = ("vdla_begin", "vdla_work", "vdla_set")  # of runtime/pool, in code for systems with threads
 
 
@@ -84,6 +86,24 @@ def _emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine, assembly: bool
     run_pipeline(module, machine, tuning)
     text: str | bytes = (machine.emit_assembly if assembly else machine.emit_object)(module)
     return text.encode() if isinstance(text, str) else text
+
+
+def loaded_bytes(code: bytes) -> int | None:
+    """The bytes of an object file that a program has in its memory or flash: code and data, but no
+    zeros, symbols and relocations. None of one that isn't ELF.
+
+    Source: "System V ABI", chapter 4, section headers.
+    """
+    if not code.startswith(b"\x7fELF"):
+        return None
+    wide = code[4] == 2
+    at, word = (40, "<Q") if wide else (32, "<I")
+    (table,) = struct.unpack_from(word, code, at)
+    each, count = struct.unpack_from("<2H", code, 58 if wide else 46)
+    layout = "<2I4Q2I2Q" if wide else "<10I"
+    rows = (struct.unpack_from(layout, code, table + n * each) for n in range(count))
+    loaded = (row for row in rows if row[2] & ALLOCATED and row[1] != ZEROS)
+    return sum(row[5] for row in loaded)
 
 
 # A module's side ----------------------------------------------------------------------------------
