@@ -88,9 +88,7 @@ def _of_model(model: str | Path, options: Package, form: Form) -> Packaged:
     device = options.device or ("sim" if options.board or options.config else "cpu")
     target = options.target or (board.host if board else _default_target(form))
     processor = target if isinstance(target, Processor) else find_processor(target)
-    processor = replace(processor, shared=False)
-    if processor.is_native:
-        processor = replace(processor, code_model="default")
+    processor = replace(processor, shared=False, code_model="default")
     options = replace(options, device=device, target=processor)
     require(options)
     where = Where.of(options)
@@ -152,7 +150,7 @@ def _processor_of(
             f"board's Python loads it; package the model itself, with --target {own.name}"
         )
     known = (p for p in PROCESSORS.values() if not p.is_native and _same(p, own))
-    return replace(next(known, own), shared=False)
+    return replace(next(known, own), shared=False, code_model="default")
 
 
 def _same(named: Processor, own: Processor) -> bool:

@@ -79,6 +79,10 @@ static struct vdla_code code_of(const unsigned char *bytes, size_t size) {
 
 // A board ------------------------------------------------------------------------------------------
 
+static int steady;  // the board never fails
+
+static int fails(uint32_t one_in) { return !steady && draw(one_in) == 0; }
+
 static unsigned char *shared;
 static size_t shared_bytes;
 
@@ -86,13 +90,15 @@ static int read_registers(void *context, uint32_t offset, uint32_t *values, uint
   const struct vdla *net = *(struct vdla **)context;
   const uint32_t identity[4] = {CORE_IDENTITY, CORE_VERSION, net->isa, net->config};
   for (uint32_t n = 0; n < count; n++)
-    values[n] = offset == 0 && n < 4 && draw(50) ? identity[n] : draw(8) ? STATUS_DONE : draw(16);
-  return draw(200) == 0;
+    values[n] = offset == 0 && n < 4 && !fails(50) ? identity[n]
+                : fails(8)                             ? draw(16)
+                                                       : STATUS_DONE;
+  return fails(200);
 }
 
 static int write_one(void *context, uint32_t offset, uint32_t value) {
   (void)context, (void)offset, (void)value;
-  return draw(500) == 0;
+  return fails(500);
 }
 
 static int map(void *context, size_t bytes, void **memory, uint32_t *address) {
@@ -102,7 +108,7 @@ static int map(void *context, size_t bytes, void **memory, uint32_t *address) {
   *memory = shared = aligned_alloc(ALIGN, bytes ? bytes : ALIGN);
   shared_bytes = bytes;
   *address = 0;
-  return draw(50) == 0;
+  return fails(50);
 }
 
 static int flush_bytes(void *context, size_t start, size_t end, enum vdla_direction direction) {
@@ -111,7 +117,7 @@ static int flush_bytes(void *context, size_t start, size_t end, enum vdla_direct
     if (direction == VDLA_TO_BOARD) sink = shared[n];
     if (direction == VDLA_FROM_BOARD) shared[n] = (unsigned char)draw(256);
   }
-  return draw(300) == 0;
+  return fails(300);
 }
 
 static int wait_for(void *context, enum vdla_awaited awaited, uint32_t looks) {
@@ -203,7 +209,7 @@ static void look_at(struct vdla *net) {
 static int try_once(const unsigned char *bytes, size_t size, const struct vdla_code *code) {
   struct vdla *net = NULL;
   struct vdla_board board = {&net, read_registers, write_one, map, flush_bytes, wait_for};
-  const struct vdla_board *used = draw(4) ? &board : NULL;
+  const struct vdla_board *used = steady || draw(4) ? &board : NULL;
   size_t memory_bytes = VDLA_OWN_BYTES;
   unsigned char *memory = aligned_alloc(ALIGN, memory_bytes);
   int status = vdla_open(memory, memory_bytes, bytes, size, code, used, &net);
@@ -241,7 +247,9 @@ int main(int argc, char **argv) {
     fclose(stream);
     struct vdla_code code = code_of(seed_bytes, size);
     state = seed ^ (uint64_t)file << 40;
-    if (try_once(seed_bytes, size, &code) == 0) fprintf(stderr, "%s: unchanged, not opened\n", argv[file]);
+    steady = 1;
+    if (try_once(seed_bytes, size, &code) == 0) fprintf(stderr, "%s: not opened\n", argv[file]);
+    steady = 0;
     for (long n = 0; n < mutations; n++) {
       state = seed ^ (uint64_t)file << 40 ^ (uint64_t)n * 2654435761u;
       size_t cut = draw(40) ? size : draw((uint32_t)size);
