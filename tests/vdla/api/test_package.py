@@ -1,0 +1,161 @@
+"""What vdla.package refuses, and by what words; where its files go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+from control_models import model, op
+
+import vdla
+from vdla.packaging.forms import FORMS
+from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.plan import Gpu, Onnx, Open, Outside
+
+X = np.zeros((2, 3), np.float32)
+
+
+@pytest.fixture
+def adder(tmp_path):
+    """A file of a network of floats."""
+    path = tmp_path / "adder.onnx"
+    onnx.save(model([op("Add", "x x", "y")], {"x": X}, ["f y"]), path)
+    return path
+
+
+def refusal(*args, **named) -> str:
+    """The line of an error."""
+    with pytest.raises(vdla.UserError) as caught:
+        vdla.package(*args, **named)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"form": "jar"}, "--as: expected one of static, shared, c, wheel, wasm, page, found jar"),
+    ({"version": "one"}, "--version: expected one like 1.0 or 2.1rc1, found one"),
+    ({"version": "1.0; rm"}, "--version: expected one like 1.0 or 2.1rc1, found 1.0; rm"),
+    ({"name": "8bit"}, "--name: expected a name that begins with a letter and isn't runtime or "
+                       "vdla, found 8bit"),
+    ({"name": "vdla"}, "--name: expected a name that begins with a letter and isn't runtime or "
+                       "vdla, found vdla"),
+    ({"target": "z80"}, "target: expected one of native, "),
+    ({"form": "wasm", "target": "x86_64"},
+     "--target x86_64: expected wasm32, of which WebAssembly is made"),
+    ({"form": "wheel", "target": "wasm32"},
+     "--target wasm32: expected a processor under Linux, which loads shared libraries, found "
+     "another; --as static makes a library to link"),
+    ({"form": "shared", "target": "thumbv7em"}, "--target thumbv7em: expected a processor under "),
+    ({"device": "gpu"}, "step y: expected steps of a processor or the accelerator, found one for a "
+                        "GPU; compile it for a processor, --device cpu"),
+])  # fmt: skip
+def test_options(adder, tmp_path, options, text):
+    assert refusal(adder, out=tmp_path, **options).startswith(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["adder.onnx"]
+
+
+def test_programs_of_the_accelerator(tmp_path):
+    for form in ("wheel", "wasm", "page"):
+        target = {"target": "wasm32"} if form != "wheel" else {}
+        assert refusal("digits", form=form, config="tiny", out=tmp_path, **target) == (
+            f"--as {form}: expected a module for a processor alone, found a program for the "
+            "accelerator; --device cpu leaves it out, and static, shared, c take it"
+        )
+    made = vdla.package("digits", config="tiny", out=tmp_path)
+    names = {path.name for path in made.files}
+    assert {"boards.h", "uio.c", "serial.c", "vdla.h", "digits.h", "libdigits.a"} <= names
+    header = made.files[1].read_text()
+    assert "#define DIGITS_COUNTERS 18\n" in header
+    assert "#define DIGITS_MEMORY VDLA_MEMORY(0, 2, 0)\n" in header
+
+
+def test_onnxruntime(tmp_path):
+    path = tmp_path / "unique.onnx"
+    onnx.save(model([op("Unique", "x", "y")], {"x": X}, ["f y"]), path)
+    text = refusal(path, out=tmp_path)
+    assert text.startswith(
+        "step y.open: expected steps of a processor or the accelerator, found one for "
+    )
+    assert text.endswith(
+        "); no package has that: change the operator in the model, or run the module by `vdla run`"
+    )
+    assert "for onnxruntime (" in text
+
+
+TENSORS = {"x": TensorInfo((4,), "float32", 0), "y": TensorInfo((4,), "float32", 64)}
+
+
+@pytest.mark.parametrize(("step", "text"), [
+    (Gpu("a", "f", ("x", "y")), "a GPU; compile it for a processor, --device cpu"),
+    (Onnx("a", "m", ("x", "y")),
+     "onnxruntime; no package has that: change the operator in the model, or run the module by "
+     "`vdla run`"),
+    (Open("a", "m", ("x", "y"), ("y",), ("y",)), "onnxruntime; no package has that: change the "
+     "operator in the model, or run the module by `vdla run`"),
+    (Outside("a", "dsp", "c", ("x", "y")), "dsp, another package's target; leave out --target dsp"),
+])  # fmt: skip
+def test_steps_of_modules(tmp_path, step, text):
+    made = Module(TENSORS, ["x"], ["y"], 128, (step,))
+    assert refusal(made, out=tmp_path) == (
+        f"step a: expected steps of a processor or the accelerator, found one for {text}"
+    )
+
+
+def test_axes(tmp_path):
+    tensors = {name: replace(info, shape=(4, *[1] * 8)) for name, info in TENSORS.items()}
+    assert refusal(Module(tensors, ["x"], ["y"], 128, ()), out=tmp_path) == (
+        "tensor x: expected at most 8 axes of an input or output, found "
+        "float32[4, 1, 1, 1, 1, 1, 1, 1, 1]"
+    )
+
+
+def test_modules_of_other_processors(adder, tmp_path):
+    path = tmp_path / "m.vdla"
+    vdla.compile(adder, device="cpu", target="cortex-a9").save(path)
+    assert refusal(path, out=tmp_path, target="aarch64-linux") == (
+        f"--target aarch64-linux: expected code for it, found the module {path} with code for "
+        "cortex-a9; package the model itself, or compile it with this --target"
+    )
+    assert refusal(path, out=tmp_path) == (
+        f"the module {path}: expected an object file with its functions, found a shared object, as "
+        "a board's Python loads it; package the model itself, with --target cortex-a9"
+    )
+    vdla.compile(adder, device="cpu", target="wasm32").save(path)
+    made = vdla.package(path, form="wasm", out=tmp_path)
+    assert made.target == "wasm32"
+    assert refusal(path, form="c", out=tmp_path) == (
+        f"--as c: expected a model, of which functions become assembly, found the module {path}"
+    )
+    assert refusal(path, out=tmp_path, turns=3) == (
+        f"--turns: expected an ONNX model, found the module {path}"
+    )
+
+
+def test_modules_without_code(tmp_path):
+    """They run on any processor."""
+    made = Module(TENSORS, ["x"], ["x"], 128, ())
+    for target in ("thumbv7em", "riscv64-linux"):
+        assert vdla.package(made, target=target, name="none", out=tmp_path).target == target
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names(adder, tmp_path, form):
+    made = vdla.package(adder, form=form, name="my-adder", out=tmp_path / "a" / "b")
+    assert made.name == "my_adder"
+    assert all(path.is_file() for path in made.files)
+    folder = made.files[0].parent
+    assert folder.name == (f"my_adder-{form}-{made.target}" if FORMS[form].folder else "b")
+
+
+def test_command(vdla, adder, tmp_path):
+    done = vdla("package", adder, "--as", "static", "--target", "thumbv7em", "--out", tmp_path)
+    assert done.code == 0
+    assert "adder for thumbv7em, static" in done.out
+    done = vdla("package", adder, "--out", adder)
+    assert (done.code, done.err) == (
+        2, f"vdla: {adder}: expected a folder to write to, found {adder} to be a file\n"
+    )  # fmt: skip
+    done = vdla("package", tmp_path / "none.onnx", "--out", tmp_path)
+    assert done.code == 2
+    assert "none.onnx: expected an ONNX file or one of " in done.err
