@@ -75,7 +75,7 @@ class ProcessorTarget(Target):
             if isinstance(node, ops.External) and not self.processor.is_native:
                 return (
                     f"node {node.name} ({node.op}): expected operators that vdla compiles for "
-                    f"{self.processor.cpu}, found one for onnxruntime ({node.reason}); this "
+                    f"{self.processor.name}, found one for onnxruntime ({node.reason}); this "
                     "machine has it"
                 )
         return None
