@@ -87,13 +87,18 @@ chromium:
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } > /dev/null \
 	  || echo "chromium could not be installed"; fi
 
-# The tests of host code for ARM run it under qemu; what can't be installed is skipped and says so.
+# The tests of host code for other machines run it under qemu; what can't be installed is skipped and
+# says so.
 qemu: chromium
 	@if ! { [ -e build/arm/arm64/ready ] && command -v qemu-arm > /dev/null; } \
 	  && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
 	  echo "installing qemu-user and Debian's Python for ARM for the tests of host code"; \
 	  tests/arm/install.sh build/arm > /dev/null \
 	  || echo "qemu-user or Debian's Python for ARM could not be installed"; fi
+	@if ! command -v qemu-system-arm > /dev/null && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
+	  echo "installing qemu-system-arm for the tests of code for a Cortex-M"; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends qemu-system-arm; } > /dev/null \
+	  || echo "qemu-system-arm could not be installed"; fi
 
 # Yosys and nextpnr come as WebAssembly and are compiled when they first run: once here, and not by
 # every process of the tests that finds them missing.

@@ -52,7 +52,7 @@ class Compile(Placed):
     settings: Sequence[str] = fields.settings()
     device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
     board: str | None = fields.board("For this board: its config, its memory, its processor.")
-    target: str | Processor | None = devices.target("native, x86-64-v3, cortex-a9 …")
+    target: str | Processor | None = devices.target("native, x86-64-v3, cortex-a9, wasm32 …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
         help="Virtual threads.",

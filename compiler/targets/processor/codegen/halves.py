@@ -23,9 +23,9 @@ def with_compared_floats(module: llvm.ModuleRef) -> llvm.ModuleRef:
     return module if rewritten == text else llvm.parse_assembly(rewritten)
 
 
-def _as_floats(found: re.Match[str]) -> str:
+def _as_floats(match: re.Match[str]) -> str:
     """Two conversions and a comparison, for one comparison."""
-    result, condition, lanes, operands = found.groups()
+    result, condition, lanes, operands = match.groups()
     name = result.strip('%"')
     wide = [f'%"{name}.float{n}"' for n in range(2)]
     conversions = [

@@ -206,7 +206,8 @@ def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDAr
 def _settings(processor: Processor) -> Settings:
     """A processor in LLVM's words."""
     p = processor
-    return Settings(p.triple, p.cpu, p.features, p.quick, p.abi, p.code_model, fixed=not p.threads)
+    model = p.code_model if p.shared else "default"  # the one of whoever links an object
+    return Settings(p.triple, p.cpu, p.features, p.quick, p.abi, model, fixed=not p.threads)
 
 
 def target_machine(processor: Processor, reloc: str = "default") -> llvm.TargetMachine:

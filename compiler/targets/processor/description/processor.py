@@ -81,7 +81,7 @@ class Processor:
     ``winograd`` lets convolutions of floats be computed by Winograd's algorithm, which differs from
     plain sums by some 1e-5 of a result.
     ``abi`` is the calling convention by LLVM's name, where the triple doesn't say it, and
-    ``code_model`` how far from each other code and data may lie.
+    ``code_model`` how far from each other code and data of a shared object may lie.
     ``shared``: the machine loads a shared object; one that doesn't is given an object file.
     ``threads``: the machine has an operating system with threads; without one parallel loops are
     serial, and code stays where it is linked.
@@ -214,12 +214,12 @@ PROCESSORS = {
     # No operating system: whoever links objects gives what they call.
     "thumbv7em": Processor(  # a Cortex-M4 with its floating-point unit
         "thumbv7em-unknown-none-eabihf", "cortex-m4", "+vfp4d16sp",
-        code_model="default", shared=False, threads=False,
+        shared=False, threads=False,
     ),
     "wasm32": Processor(
         "wasm32-unknown-unknown", "generic",
         "+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext,+simd128",
-        code_model="default", shared=False, threads=False,
+        shared=False, threads=False,
     ),
 }  # fmt: skip
 KINDS = {SSE: "x86-64-v2", AVX2: "x86-64-v3", AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni"}

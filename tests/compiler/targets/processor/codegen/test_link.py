@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import subprocess
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -137,6 +138,22 @@ def test_kinds_of_processors():
         "aarch64-linux": "armv8", "arm-linux": "armv7 neon", "riscv64-linux": "riscv64",
         "thumbv7em": "armv7e-m", "wasm32": "wasm32 simd128",
     }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="no readelf")
+def test_objects_suit_programs_without_shared_libraries(tmp_path):
+    """The code model of shared objects asks for addresses of functions that such a program lacks:
+    GNU's linker refuses R_X86_64_GOT64 of memcpy there."""
+    target = find_processor("x86-64-v3")
+
+    def relocations(target):
+        path = tmp_path / "code.o"
+        path.write_bytes(rounded(target))
+        done = subprocess.run(["readelf", "-rW", path], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert "R_X86_64_GOT64" in relocations(target)
+    assert "R_X86_64_GOT64" not in relocations(replace(target, shared=False))
 
 
 def test_names_of_processors():
