@@ -3,6 +3,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MISSING(name) \
+  __attribute__((weak)) void name(void) { __builtin_trap(); }
+
 static unsigned char image[];
 #include "calls.h"
 
@@ -27,8 +30,6 @@ static double nearest(double x) {
 }
 double rint(double x) { return nearest(x); }
 float rintf(float x) { return (float)nearest(x); }
-#define MISSING(name) \
-  __attribute__((weak)) void name(void) { __builtin_trap(); }
 MISSING(acos) MISSING(acosf) MISSING(acosh) MISSING(acoshf) MISSING(asin) MISSING(asinf)
 MISSING(asinh) MISSING(asinhf) MISSING(atan) MISSING(atanf) MISSING(atanh) MISSING(atanhf)
 MISSING(cosh) MISSING(coshf) MISSING(erf) MISSING(pow) MISSING(powf) MISSING(sinh)

@@ -74,6 +74,56 @@ EMULATORS = {
 }  # fmt: skip
 
 
+class PackagedProgram:
+    """A packaged network in a folder, for a processor of EMULATORS: one inference of raw bytes."""
+
+    def __init__(self, name: str, target: str, folder: Path, sizes: tuple[int, int]) -> None:
+        self.folder, self.sizes, self.emulator = folder, sizes, EMULATORS[target]
+        (folder / "calls.h").write_text(packaged_text(name, sum(sizes)))
+        sources = [HERE / "bare_program.c", folder / f"lib{name}.a"]
+        _run(
+            [*ZIG, "cc", *self.emulator.zig, *BARE, "-I", folder, *sources,
+             "-o", folder / "program"]
+        )  # fmt: skip
+
+    def run(self, given: bytes) -> bytes:
+        """The outputs' bytes, of the inputs'."""
+        (self.folder / "before").write_bytes(given + bytes(self.sizes[1]))
+        command = [*self.emulator.command, str(self.folder / "program")]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return (self.folder / "after").read_bytes()[len(given) : sum(self.sizes)]
+
+
+PACKAGED = """\
+#include "{name}.h"
+enum {{ IMAGE_BYTES = {size}, ARENA_BYTES = {arena} }};
+static unsigned char image[];
+#ifdef LINUX
+MISSING(pthread_create) MISSING(pthread_join) MISSING(pthread_setaffinity_np)
+MISSING(sched_getaffinity) MISSING(sched_getcpu)
+#endif
+static void calls(void) {{
+  static _Alignas(64) unsigned char memory[{upper}_MEMORY];
+  struct vdla *net;
+  struct vdla_tensor tensor;
+  unsigned char *at = image;
+  if ({name}_open(memory, sizeof memory, NULL, &net)) __builtin_trap();
+  for (uint32_t n = 0; vdla_input(net, n, &tensor) == VDLA_OK; n++, at += tensor.bytes)
+    __builtin_memcpy(tensor.data, at, tensor.bytes);
+  if (vdla_run(net)) __builtin_trap();
+  for (uint32_t n = 0; vdla_output(net, n, &tensor) == VDLA_OK; n++, at += tensor.bytes)
+    __builtin_memcpy(at, tensor.data, tensor.bytes);
+}}
+"""
+
+
+def packaged_text(name: str, size: int) -> str:
+    """One inference of a packaged network in C: its inputs are the image's first bytes, its outputs
+    the rest."""
+    return PACKAGED.format(name=name, upper=name.upper(), size=size, arena=ARENA_BYTES)
+
+
 class Program:
     """A module of host functions alone, for a processor of EMULATORS, in a folder of its own."""
 

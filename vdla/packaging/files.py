@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vdla.compiler.targets.processor.codegen.link import find_linker
+from vdla.compiler.targets.processor.description.symbols import ALLOCATOR, SYMBOLS
 from vdla.isa.registers import Cause
 from vdla.isa.ring import numbered
 from vdla.packaging.errors import PackageError
@@ -27,11 +28,8 @@ RUNTIME_SYMBOLS = (
     "vdla_run", "vdla_counters", "vdla_error",
 )  # fmt: skip
 THREAD_SYMBOLS = ("vdla_start", "vdla_close")
-# What WebAssembly's functions may import: JavaScript's Math has them, by the names of C without f.
-IMPORTED = (
-    "acosf", "acoshf", "asinf", "asinhf", "atanf", "atanhf", "atan2f", "cosf", "coshf", "expf",
-    "erff", "fmodf", "log1pf", "logf", "powf", "sinf", "sinhf", "tanf", "tanhf",
-)  # fmt: skip
+# What WebAssembly's functions may import: JavaScript has it, in runtime/c/bindings/vdla.mjs.
+IMPORTED = sorted(SYMBOLS[WASM] - ALLOCATOR)
 
 
 def shipped(name: str) -> bytes:

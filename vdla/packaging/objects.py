@@ -19,13 +19,13 @@ import llvmlite.binding as llvm
 from vdla.compiler.targets.llvm_passes import run_pipeline
 from vdla.compiler.targets.processor.codegen.llvm import target_machine
 from vdla.compiler.targets.processor.description.processor import Processor
+from vdla.compiler.targets.processor.description.symbols import ALLOCATOR
 from vdla.packaging.features import checked_features
 from vdla.runtime.module import Module
 
 WASM = "wasm32"
 EXPORTED = "vdla_"  # what the names of runtime/c's functions for users begin with
 SMALL = ' nounwind minsize optsize "no-builtins" {'  # attributes of its functions
-ALLOCATOR = ("malloc", "free")
 ALLOCATED, ZEROS = 2, 8  # SHF_ALLOC and SHT_NOBITS
 POOL = ("vdla_begin", "vdla_work", "vdla_set")  # of runtime/pool, in code for systems with threads
 

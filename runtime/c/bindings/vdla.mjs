@@ -18,7 +18,7 @@ const NAMES = [
 ];
 const TENSOR_BYTES = 60, BAD_MEMORY = 4;
 
-// libm's functions of floats, by JavaScript's of doubles: WebAssembly rounds what they give.
+// libm's functions, by JavaScript's: WebAssembly rounds what those of floats give.
 const erf = (x) => {
   if (!(Math.abs(x) < 6)) return Math.sign(x);
   let sum = x, term = x;  // its power series, in doubles
@@ -28,9 +28,10 @@ const erf = (x) => {
   }
   return (2 / Math.sqrt(Math.PI)) * sum;
 };
-const IMPORTS = { fmodf: (x, y) => x % y, erff: erf };
+const fma = (x, y, z) => x * y + z;
+const IMPORTS = { erf, erff: erf, fma, fmaf: fma };
 for (const name of Object.getOwnPropertyNames(Math))
-  if (typeof Math[name] === "function") IMPORTS[`${name}f`] = Math[name];
+  if (typeof Math[name] === "function") IMPORTS[name] = IMPORTS[`${name}f`] = Math[name];
 
 export class Network {
   static async open(source) {
