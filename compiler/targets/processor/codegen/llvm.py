@@ -33,7 +33,7 @@ from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
 from vdla.compiler.targets.processor.codegen.flat import flat_function
-from vdla.compiler.targets.processor.codegen.halves import with_compared_floats
+from vdla.compiler.targets.processor.codegen.halves import without_half_vectors
 from vdla.compiler.targets.processor.codegen.optimize import (
     Settings,
     Workers,
@@ -232,7 +232,7 @@ def _optimized(
     """
     parts = _parts(texts, machine, processor)
     module = linked([*parts, llvm.parse_bitcode(_builtins(processor))])
-    return module if processor.has_halves else with_compared_floats(module)
+    return module if processor.has_halves else without_half_vectors(module)
 
 
 def _parts(

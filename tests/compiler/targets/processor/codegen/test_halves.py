@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.targets.processor.codegen import builtins
-from vdla.compiler.targets.processor.codegen.halves import with_compared_floats
+from vdla.compiler.targets.processor.codegen.halves import without_half_vectors
 
 COMPARED = """\
 define <4 x i1> @f(<4 x half> %x, <4 x half> %"a b") {
@@ -75,7 +75,7 @@ def test_rounding_to_float16(conversions):
 
 
 def test_vectors_are_compared_as_float32():
-    module = with_compared_floats(llvm.parse_assembly(COMPARED))
+    module = without_half_vectors(llvm.parse_assembly(COMPARED))
     module.verify()
     lines = [line.strip() for line in str(module).splitlines() if "fcmp" in line]
     assert [line.split(" = ")[1].split(">")[0] for line in lines] == [
@@ -84,6 +84,23 @@ def test_vectors_are_compared_as_float32():
     assert str(module).count("fpext <4 x half>") == 6
 
 
+WIDENED = """\
+define <4 x double> @f(<4 x half> %x) {
+  %1 = fpext <4 x half> %x to <4 x double>
+  ret <4 x double> %1
+}
+"""
+
+
+def test_vectors_become_float64_in_two_steps():
+    module = without_half_vectors(llvm.parse_assembly(WIDENED))
+    module.verify()
+    lines = [line for line in str(module).splitlines() if "fpext" in line]
+    assert [line.split(" = ")[1].replace("  ", " ").split(" to ")[1] for line in lines] == [
+        "<4 x float>", "<4 x double>",
+    ]  # fmt: skip
+
+
 def test_other_modules_stay():
     module = llvm.parse_assembly("define i32 @f(i32 %x) {\n  ret i32 %x\n}\n")
-    assert with_compared_floats(module) is module
+    assert without_half_vectors(module) is module
