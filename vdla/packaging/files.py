@@ -22,6 +22,7 @@ from vdla.runtime.table import memory_of
 from vdla.support.install import pip_install
 
 Files = dict[str, bytes]  # by their names
+WASM_STACK_BYTES = 1 << 20  # functions have temporaries of up to 16 KiB each there
 ARCHIVE_MAGIC = b"!<arch>\n"
 RUNTIME_SYMBOLS = (
     "vdla_open", "vdla_memory", "vdla_describe", "vdla_input", "vdla_output", "vdla_state",
@@ -153,6 +154,7 @@ def wasm_module(packaged: Packaged) -> bytes:
         )
     shown = [*RUNTIME_SYMBOLS, f"{packaged.name}_open", "malloc", "free"]
     flags = ["--no-entry", "--strip-all", "--gc-sections", "--allow-undefined-file=imports"]
+    flags += ["--stack-first", "-z", f"stack-size={WASM_STACK_BYTES}"]  # beyond it lies nothing
     flags += [f"--export={name}" for name in shown]
     given = {**objects(packaged), "imports": "\n".join(IMPORTED).encode()}
     return _linked([*_wasm_linker(), *flags], given)

@@ -198,7 +198,9 @@ class Emitter:
         return not (self.exprs.safe(expr.a) and self.exprs.safe(expr.b))
 
     def _alloc(self, stmt: Alloc) -> None:
-        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
+        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``. Where
+        that has none, the program ends: it would write to where it may not.
+        """
         buffer = stmt.buffer
         size = temporary_bytes(buffer)
         if size <= STACK_BYTES:
@@ -212,9 +214,16 @@ class Emitter:
         malloc = self.exprs.library("malloc", ll.PointerType(), [self.size])
         memory = self.builder.call(malloc, [self.size(size)])
         memory.name = value_name(buffer.name)
+        self._trap_if(self.builder.icmp_unsigned("==", memory, POINTER(None)))
         self.exprs.pointers[buffer] = memory
         self._stmt(stmt.body)
         self.builder.call(self.exprs.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+
+    def _trap_if(self, condition: ll.Value) -> None:
+        """Ends the program where a condition holds."""
+        with self.builder.if_then(condition):
+            self.builder.call(self.exprs.library("llvm.trap", ll.VoidType(), []), [])
+            self.builder.unreachable()
 
     def _dot(self, call: IntrinCall) -> None:
         """Products of bytes, added to the int32 of every lane."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from dataclasses import replace
 
 import pytest
+from raw_runs import c_compiler
 
 from tests.support.all_operators import OPERATORS, alone
 from vdla import te
 from vdla.compiler.targets.processor.codegen.emit_memory import STACK_BYTES
-from vdla.compiler.targets.processor.codegen.llvm import compile_ir
+from vdla.compiler.targets.processor.codegen.llvm import compile_ir, compile_object
 from vdla.compiler.targets.processor.codegen.scratch import scratch_bytes
 from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.compiler.targets.processor.functions import node_function
@@ -67,14 +70,18 @@ def allocated(functions):
     return [int(n) for n in re.findall(r'@"malloc"\(i\d+ (\d+)\)', compile_ir(functions, SERIAL))]
 
 
-def test_a_chain_of_temporaries():
-    """Of three in a row, all lie side by side."""
+def chain():
+    """A function of two temporaries."""
     x = te.placeholder((300, 300), "float32", "x")
     y = te.compute((300, 300), lambda i, j: x[j, i] + 1.0, "y")
     z = te.compute((300, 300), lambda i, j: y[j, i] * y[i, j], "z")
-    function = te.create_prim_func([x], te.compute((300, 300), lambda i, j: z[j, i], "out"), "f")
-    assert allocated([function]) == [360000, 360000]
-    assert scratch_bytes(function, SERIAL) == 720000
+    return te.create_prim_func([x], te.compute((300, 300), lambda i, j: z[j, i], "out"), "f")
+
+
+def test_a_chain_of_temporaries():
+    """Of three in a row, all lie side by side."""
+    assert allocated([chain()]) == [360000, 360000]
+    assert scratch_bytes(chain(), SERIAL) == 720000
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -84,3 +91,19 @@ def test_operators_take_no_more(name):
     sizes = allocated([function])
     assert (scratch_bytes(function, SERIAL) > 0) == bool(sizes)
     assert scratch_bytes(function, SERIAL) <= sum(-(-n // 16) * 16 for n in sizes)
+
+
+@pytest.mark.parametrize(("result", "code"), [("0", -signal.SIGILL), ("arena[n++]", 0)])
+def test_a_function_that_gets_no_memory_ends_the_program(tmp_path, result, code):
+    """It would write to wherever it got."""
+    (tmp_path / "f.o").write_bytes(compile_object([chain()], find_processor("x86_64")))
+    (tmp_path / "main.c").write_text(
+        "#include <stddef.h>\nvoid f(void **buffers);\n"
+        "static float arena[2][90000], x[90000], out[90000];\nstatic int n;\n"
+        f"void *malloc(size_t size) {{ return (void *)({result}); }}\n"
+        "void free(void *memory) {}\n"
+        "int main(void) { void *buffers[] = {x, out, 0}; f(buffers); return out[7] != 1; }\n"
+    )
+    command = [c_compiler(), "-fno-builtin", "main.c", "f.o", "-lpthread", "-lm", "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "program"]).returncode == code
