@@ -103,7 +103,8 @@ def loaded_bytes(code: bytes) -> int | None:
     layout = "<2I4Q2I2Q" if wide else "<10I"
     rows = (struct.unpack_from(layout, code, table + n * each) for n in range(count))
     loaded = (row for row in rows if row[2] & ALLOCATED and row[1] != ZEROS)
-    return sum(row[5] for row in loaded)
+    sizes: list[int] = [row[5] for row in loaded]
+    return sum(sizes)
 
 
 # A module's side ----------------------------------------------------------------------------------
