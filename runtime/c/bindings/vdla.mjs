@@ -60,6 +60,10 @@ export class Network {
     return this.tensors("vdla_input").map(({ name, type, shape }) => ({ name, type, shape }));
   }
 
+  get outputs() {  // with the shapes of the last run; those of a list are y[0], y[1] …
+    return this.tensors("vdla_output").map(({ name, type, shape }) => ({ name, type, shape }));
+  }
+
   run(arrays) {
     for (const { name, view } of this.tensors("vdla_input")) {
       if (arrays[name]?.length !== view.length)

@@ -152,6 +152,27 @@ def test_clear(page_path, open_page):
     assert page.locator("#outputs").inner_text() == blank
 
 
+def test_outputs_that_are_pictures(tmp_path, open_page):
+    """Of eleven classes of pixels each has a colour; a blank scene has fewer than a drawn one."""
+    (path,) = vdla.package("scenes", form="page", out=tmp_path).files
+    page = open_page(path, drawn="#outputs canvas")
+    colors = """() => {
+      const canvas = document.querySelector("#outputs canvas");
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const words = new Uint32Array(data.buffer);
+      return [canvas.width, canvas.height, new Set(words).size];
+    }"""
+    *sizes, blank = page.evaluate(colors)
+    assert sizes == [32, 32]
+    box = page.locator("#inputs canvas").bounding_box()
+    page.mouse.move(*_place(box, (2, 2)))
+    page.mouse.down()
+    page.mouse.move(*_place(box, (2, 5)), steps=9)
+    page.mouse.up()
+    assert page.evaluate(colors)[2] > 1
+    assert blank < 11
+
+
 def test_inputs_that_are_no_images(tmp_path, open_page):
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     proto = model([op("Add", "x y", "sum")], {"x": x, "y": x}, ["f sum"])

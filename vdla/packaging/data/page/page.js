@@ -68,9 +68,32 @@ function addText(parent, input) {
   readers[input.name] = () => text.value.trim().split(/[\s,]+/).map((each) => number(each));
 }
 
-// Rows of a table: where there are ten or so scores, each with its share, else the first elements.
-function addOutput(parent, name, value) {
+// Red, green and blue of a pixel: of one or three channels their brightness between the least and
+// the most of all, of more channels the largest one's colour.
+function colorOf(values, shape, pixel, [least, most]) {
+  const size = shape[2] * shape[3];
+  const channels = Array.from({ length: shape[1] }, (_, c) => values[c * size + pixel]);
+  const shades = channels.map((x) => (255 * (x - least)) / (most - least || 1));
+  if (shades.length === 3) return shades;
+  if (shades.length === 1) return [shades[0], shades[0], shades[0]];
+  const best = channels.indexOf(Math.max(...channels)) / shades.length;
+  return [0, 1 / 3, 2 / 3].map((shift) => 127 + 127 * Math.cos(2 * Math.PI * (best + shift)));
+}
+
+function addPicture(parent, values, shape) {
+  const [height, width] = shape.slice(2), canvas = add(parent, "canvas", { width, height });
+  const pen = canvas.getContext("2d"), image = pen.createImageData(width, height);
+  const ends = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  for (let pixel = 0; pixel < width * height; pixel++)
+    image.data.set([...colorOf(values, shape, pixel, ends), 255], 4 * pixel);
+  pen.putImageData(image, 0, 0);
+}
+
+// A picture, where an output is one; else rows of a table: each of ten or so scores with its share.
+function addOutput(parent, name, value, shape = []) {
   add(parent, "h2", { textContent: name });
+  if (shape.length === 4 && shape[0] === 1 && shape[2] > 3 && shape[3] > 3)
+    return addPicture(parent, Array.from(value, Number), shape);
   const values = value === null ? [] : Array.from(value.flat ? value.flat() : value, Number);
   const table = add(parent, "table"), best = values.indexOf(Math.max(...values));
   const [least, most] = [Math.min(...values), Math.max(...values)];
@@ -89,7 +112,9 @@ function run() {
     const begun = performance.now(), outputs = net.run(arrays);
     element("status").textContent = `${(performance.now() - begun).toFixed(2)} ms`;
     element("outputs").replaceChildren();
-    for (const [name, value] of Object.entries(outputs)) addOutput(element("outputs"), name, value);
+    const shapes = Object.fromEntries(net.outputs.map(({ name, shape }) => [name, shape]));
+    for (const [name, value] of Object.entries(outputs))
+      addOutput(element("outputs"), name, value, shapes[name]);
   } catch (error) {
     element("status").textContent = error.message;
   }
