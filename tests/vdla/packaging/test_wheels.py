@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -136,3 +138,26 @@ def test_lists(tmp_path):
     assert python(tmp_path / "site", "-c", script).stdout == (
         "[[[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]]\n"
     )
+
+
+ROOT = Path(__file__).parents[3]
+EMULATED = {"arm-linux": ("qemu-arm", "armhf"), "aarch64-linux": ("qemu-aarch64", "arm64")}
+
+
+@pytest.mark.parametrize("target", EMULATED)
+def test_other_machines(digits, tmp_path, target):
+    """Under Debian's Python for ARM, as on a board."""
+    qemu, debian = EMULATED[target]
+    system = ROOT / "build/arm" / debian
+    if shutil.which(qemu) is None or not (system / "ready").exists():
+        pytest.skip(f"no {qemu}, or no build/arm/{debian}: see `make qemu`")
+    _, given, output = digits
+    (path,) = vdla.package("digits", form="wheel", target=target, out=tmp_path).files
+    assert TAGS[target.partition("-")[0]] in path.name
+    zipfile.ZipFile(path).extractall(tmp_path)
+    np.savez(tmp_path / "x.npz", image=np.frombuffer(given, "f4").reshape(1, 1, 8, 8))
+    interpreter = next((system / "usr/bin").glob("python3.*"))
+    command = [qemu, "-L", system, interpreter, "-m", "digits", "--input", "x.npz"]
+    subprocess.run([*command, "--output", "y.npz"], cwd=tmp_path, check=True, env={})
+    with np.load(tmp_path / "y.npz") as file:
+        assert file["logits"].tobytes() == output
