@@ -139,6 +139,14 @@ def test_a_drawn_digit_is_recognized(page_path, open_page, digit):
     assert page.locator("#status").inner_text().endswith(" ms")
 
 
+def test_a_browser_gives_the_same_bytes(page_path, open_page, digits):
+    _, given, output = digits
+    page = open_page(page_path, drawn="#outputs tr.best")
+    script = """(bytes) => Array.from(new Uint8Array(
+      net.run({ image: new Float32Array(new Uint8Array(bytes).buffer) }).logits.buffer))"""
+    assert bytes(page.evaluate(script, list(given))) == output
+
+
 def test_clear(page_path, open_page):
     page = open_page(page_path, drawn="#outputs tr.best")
     blank = page.locator("#outputs").inner_text()

@@ -4,6 +4,7 @@
 const MOST_SHOWN = 24;  // elements of an output
 const PEN = 1.4;        // pixels of the network's image
 const net = await Network.open(Uint8Array.from(atob(MODULE), (c) => c.charCodeAt(0)));
+window.net = net;       // for the browser's console: net.run({ image: new Float32Array(64) })
 const element = (id) => document.getElementById(id);
 const readers = {};     // of each input, what gives its elements
 
