@@ -35,6 +35,18 @@ static int identify(struct vdla *net) {
   return VDLA_OK;
 }
 
+static int flush(struct vdla *net, size_t from, size_t to, enum vdla_direction direction) {
+  const struct vdla_board *board = net->board;
+  if (from >= to) return VDLA_OK;
+  int silence = board->flush(board->context, net->image + from, to - from, direction);
+  return silence ? silent(net) : VDLA_OK;
+}
+
+// What is no constant: a program may write there, also where neither side reads what it wrote.
+static int flush_for_board(struct vdla *net) {
+  return flush(net, net->constant_bytes, net->dram_bytes, VDLA_FOR_BOARD);
+}
+
 // Copies the streams to where they belong in DRAM, and has the board see them.
 static int place_program(struct vdla *net, uint32_t step) {
   size_t bytes;
@@ -42,8 +54,7 @@ static int place_program(struct vdla *net, uint32_t step) {
   size_t base = word_at(program + 20);
   size_t size = (size_t)(program[10] | program[11] << 8) * word_at(program + 24);
   __builtin_memcpy(net->image + base, program + PROGRAM_HEADER, size);
-  const struct vdla_board *board = net->board;
-  return board->flush(board->context, base, base + size, VDLA_TO_BOARD) ? silent(net) : VDLA_OK;
+  return flush(net, base, base + size, VDLA_TO_BOARD);
 }
 
 int open_board(struct vdla *net) {
@@ -57,7 +68,8 @@ int open_board(struct vdla *net) {
   net->image = memory;
   __builtin_memset(net->image, 0, bytes);
   __builtin_memcpy(net->image, net->sections, net->constant_bytes);
-  if (board->flush(board->context, 0, net->constant_bytes, VDLA_TO_BOARD)) return silent(net);
+  status = flush(net, 0, net->constant_bytes, VDLA_TO_BOARD);
+  if (status) return status;
   for (uint32_t step = 0; step < net->lists[STEPS].count; step++) {
     if (step_word(net, step, STEP_KIND) == STEP_IS_VDLA) status = place_program(net, step);
     if (status) return status;
@@ -137,12 +149,13 @@ static int check_end(struct vdla *net, uint32_t step) {
 }
 
 // Has one side see what the other wrote: some of the module's ranges.
-static int flush(struct vdla *net, uint32_t first, uint32_t count, enum vdla_direction direction) {
-  const struct vdla_board *board = net->board;
+static int flush_ranges(struct vdla *net, uint32_t first, uint32_t count,
+                        enum vdla_direction direction) {
   for (uint32_t n = first; n < first + count; n++) {
     const uint8_t *range = entry(net, RANGES, n, RANGE_WORDS);
     size_t from = size_at(range + WORD * RANGE_FROM), to = size_at(range + WORD * RANGE_TO);
-    if (board->flush(board->context, from, to, direction)) return silent(net);
+    int status = flush(net, from, to, direction);
+    if (status) return status;
   }
   return VDLA_OK;
 }
@@ -159,7 +172,8 @@ int run_program(struct vdla *net, uint32_t step) {
   uint32_t first = step_x(net, step, 1), given = step_x(net, step, 2), wanted = step_x(net, step, 3);
   size_t bytes;
   const uint8_t *program = section_data(net, step_x(net, step, 0), &bytes);
-  int rests = 0, status = flush(net, first, given, VDLA_TO_BOARD);
+  int rests = 0, status = flush_ranges(net, first, given, VDLA_TO_BOARD);
+  if (!status) status = flush_for_board(net);
   if (!status) status = stop(net);  // whatever ran before
   if (!status) status = start(net, program);
   if (!status) status = await(net, VDLA_PROGRAM, &rests);
@@ -171,7 +185,7 @@ int run_program(struct vdla *net, uint32_t step) {
   }
   if (!status) status = check_end(net, step);
   if (!status) status = add_cycles(net);
-  if (!status) status = flush(net, first + given, wanted, VDLA_FROM_BOARD);
+  if (!status) status = flush_ranges(net, first + given, wanted, VDLA_FROM_BOARD);
   return status;
 }
 

@@ -1,10 +1,10 @@
-"""Generates ``numbers.h``, and LLVM's text of ``runtime.c`` and ``threads.c`` for 64 and 32 bits,
-and of ``wasm.c``.
+"""Generates ``numbers.h``, ``boards/link.h``, and LLVM's text of ``runtime.c`` and ``threads.c`` for
+64 and 32 bits, and of ``wasm.c``.
 
     python -m vdla.runtime.c.generate
 
 ``numbers.h`` has in C what ``isa`` and ``runtime`` have in Python: registers, faults, types, kinds
-of steps. The texts of LLVM are made as those of ``runtime/pool`` are, so that whoever packages a
+of steps; ``boards/link.h`` has what ``runtime/board`` does. The texts of LLVM are made as those of ``runtime/pool`` are, so that whoever packages a
 module needs no compiler.
 """
 
@@ -20,6 +20,7 @@ from vdla.isa import program, registers
 from vdla.isa.registers import Cause, Fault, register
 from vdla.isa.ring import Engine
 from vdla.runtime import module, plan
+from vdla.runtime.board import driver, link, mapped, serial
 from vdla.runtime.dtypes import DTYPES, STORED, dtype_of
 from vdla.runtime.pool import numbers as pool
 from vdla.runtime.pool.generate import agreed, compiled, neutral, ziglang_version
@@ -43,9 +44,18 @@ REGISTERS = (
 
 def numbers_header() -> str:
     """The text of ``numbers.h``."""
-    lines = [f"// From isa/ and runtime/ by {COMMAND}.", "", "#ifndef VDLA_NUMBERS_H"]
-    lines += ["#define VDLA_NUMBERS_H", ""]
-    lines += [f"#define {name} {value}" for name, value in _numbers()]
+    return _header("VDLA_NUMBERS_H", _numbers())
+
+
+def link_header() -> str:
+    """The text of ``boards/link.h``."""
+    return _header("VDLA_LINK_H", ((f"VDLA_{name}", value) for name, value in _link()))
+
+
+def _header(guard: str, numbers: Iterable[tuple[str, object]]) -> str:
+    lines = [f"// From isa/ and runtime/ by {COMMAND}.", "", f"#ifndef {guard}"]
+    lines += [f"#define {guard}", ""]
+    lines += [f"#define {name} {value}" for name, value in numbers]
     return "\n".join([*lines, "", "#endif", ""])
 
 
@@ -73,6 +83,37 @@ def _numbers() -> Iterator[tuple[str, object]]:
         yield f"STATUS_{name}", register("STATUS").field(name).mask
     yield "EVENTS", registers.EVENTS
     yield "FAULT_NAMES", _braces(f'"{fault.name}"' for fault in Fault)
+
+
+def _link() -> Iterator[tuple[str, object]]:
+    for name in (
+        "REQUEST_SYNC", "REPLY_SYNC", "REQUEST_HEADER", "REPLY_HEADER", "CHECKSUM", "MOST_WORDS",
+    ):  # fmt: skip
+        yield name, getattr(link, name)
+    yield "SPEED", f"B{link.BAUD}"
+    for op in link.Op:
+        yield op.name, op.value
+    yield "OPS", _braces(f'"{op.name}"' for op in link.Op)
+    for status in link.Status:
+        yield f"STATUS_{status.name}", status.value
+    yield "STATUSES", _braces(f'"{status.name}"' for status in link.Status)
+    yield "RETRIES", serial.RETRIES
+    yield "GRANULE", serial.GRANULE
+    yield "QUIET_US", _microseconds(link.QUIET)
+    yield "ANSWER_US", _microseconds(serial.ANSWER)
+    yield "RUN_US", _microseconds(driver.RUN_LIMIT)
+    yield "REST_US", _microseconds(driver.REST_LIMIT)
+    yield "FIRST_POLL_US", _microseconds(driver.FIRST_POLL)
+    yield "LONGEST_POLL_US", _microseconds(driver.LONGEST_POLL)
+    yield "UIO_NAME", f'"{mapped.UIO_NAME}"'
+    yield "TO_DEVICE", mapped.TO_DEVICE
+    yield "FROM_DEVICE", mapped.FROM_DEVICE
+    yield "REGISTERS_BYTES", registers.SPACE_BYTES
+    yield "CAUSES", _braces(f'"{cause.name}"' for cause in Cause)
+
+
+def _microseconds(seconds: float) -> int:
+    return round(1e6 * seconds)
 
 
 def _bytes(data: bytes) -> str:
@@ -107,7 +148,7 @@ def source_text(name: str) -> str:
 
 def generated_files() -> dict[str, str]:
     """The text of each generated file by its name, as the installed ziglang compiles them."""
-    files = {"numbers.h": numbers_header()}
+    files = {"numbers.h": numbers_header(), "boards/link.h": link_header()}
     for name, by_bits in SOURCES.items():
         text = source_text(name)
         source = sha256(text.encode()).hexdigest()

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 2ba6a1fa10c1bf8086e0c69f8b2abf54955b34337c3a7f37060ad042b5dba655
+; ziglang 0.17.1, SHA-256 0c322bb8350508e9aee49ec5ee03b6eacafd72ee8be8bf5f351e894bee2dbb1c
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -113,20 +113,20 @@
 @.str.95 = private unnamed_addr constant [23 x i8] c"a bitstream for config\00"
 @.str.96 = private unnamed_addr constant [17 x i8] c"board: expected \00"
 @.str.97 = private unnamed_addr constant [2 x i8] c" \00"
-@.str.98 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
-@.str.99 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
-@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.100, ptr @.str.101, ptr @.str.102, ptr @.str.103, ptr @.str.104, ptr @.str.105]
-@.str.100 = private unnamed_addr constant [5 x i8] c"NONE\00"
-@.str.101 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
-@.str.102 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
-@.str.103 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
-@.str.104 = private unnamed_addr constant [4 x i8] c"BUS\00"
-@.str.105 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
-@.str.106 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
-@.str.107 = private unnamed_addr constant [7 x i8] c"fault \00"
-@.str.108 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
-@.str.109 = private unnamed_addr constant [5 x i8] c"DONE\00"
-@.str.110 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
+@.str.98 = private unnamed_addr constant [90 x i8] c"board: expected the core to stop, found a transfer that doesn't end; reload the bitstream\00"
+@check_end.FAULTS = internal constant [6 x ptr] [ptr @.str.99, ptr @.str.100, ptr @.str.101, ptr @.str.102, ptr @.str.103, ptr @.str.104]
+@.str.99 = private unnamed_addr constant [5 x i8] c"NONE\00"
+@.str.100 = private unnamed_addr constant [15 x i8] c"PROGRAM_CONFIG\00"
+@.str.101 = private unnamed_addr constant [8 x i8] c"ILLEGAL\00"
+@.str.102 = private unnamed_addr constant [8 x i8] c"ADDRESS\00"
+@.str.103 = private unnamed_addr constant [4 x i8] c"BUS\00"
+@.str.104 = private unnamed_addr constant [12 x i8] c"PROGRAM_ISA\00"
+@.str.105 = private unnamed_addr constant [20 x i8] c"a program that ends\00"
+@.str.106 = private unnamed_addr constant [7 x i8] c"fault \00"
+@.str.107 = private unnamed_addr constant [29 x i8] c" at the instruction at byte \00"
+@.str.108 = private unnamed_addr constant [5 x i8] c"DONE\00"
+@.str.109 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
+@.str.110 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
 @check_indices.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.111 = private unnamed_addr constant [7 x i8] c"input \00"
 @.str.112 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
@@ -3466,69 +3466,65 @@ if.end6:
   %constant_bytes = getelementptr inbounds %struct.vdla, ptr %24, i32 0, i32 5
   %25 = load i64, ptr %constant_bytes, align 8
   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %21, ptr align 1 %23, i64 %25, i1 false)
-  %26 = load ptr, ptr %board, align 8
-  %flush = getelementptr inbounds %struct.vdla_board, ptr %26, i32 0, i32 4
-  %27 = load ptr, ptr %flush, align 8
-  %28 = load ptr, ptr %board, align 8
-  %context9 = getelementptr inbounds %struct.vdla_board, ptr %28, i32 0, i32 0
-  %29 = load ptr, ptr %context9, align 8
-  %30 = load ptr, ptr %net.addr, align 8
-  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %30, i32 0, i32 5
-  %31 = load i64, ptr %constant_bytes10, align 8
-  %call11 = call i32 %27(ptr %29, i64 0, i64 %31, i32 0)
-  %tobool12 = icmp ne i32 %call11, 0
-  br i1 %tobool12, label %if.then13, label %if.end15
+  %26 = load ptr, ptr %net.addr, align 8
+  %27 = load ptr, ptr %net.addr, align 8
+  %constant_bytes9 = getelementptr inbounds %struct.vdla, ptr %27, i32 0, i32 5
+  %28 = load i64, ptr %constant_bytes9, align 8
+  %call10 = call i32 @flush(ptr %26, i64 0, i64 %28, i32 0)
+  store i32 %call10, ptr %status, align 4
+  %29 = load i32, ptr %status, align 4
+  %tobool11 = icmp ne i32 %29, 0
+  br i1 %tobool11, label %if.then12, label %if.end13
 
-if.then13:
-  %32 = load ptr, ptr %net.addr, align 8
-  %call14 = call i32 @silent(ptr %32)
-  store i32 %call14, ptr %retval, align 4
+if.then12:
+  %30 = load i32, ptr %status, align 4
+  store i32 %30, ptr %retval, align 4
   br label %return
 
-if.end15:
+if.end13:
   store i32 0, ptr %step, align 4
   br label %for.cond
 
 for.cond:
-  %33 = load i32, ptr %step, align 4
-  %34 = load ptr, ptr %net.addr, align 8
-  %lists = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 2
+  %31 = load i32, ptr %step, align 4
+  %32 = load ptr, ptr %net.addr, align 8
+  %lists = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i64 0, i64 4
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %35 = load i32, ptr %count, align 8
-  %cmp16 = icmp ult i32 %33, %35
-  br i1 %cmp16, label %for.body, label %for.end
+  %33 = load i32, ptr %count, align 8
+  %cmp14 = icmp ult i32 %31, %33
+  br i1 %cmp14, label %for.body, label %for.end
 
 for.body:
+  %34 = load ptr, ptr %net.addr, align 8
+  %35 = load i32, ptr %step, align 4
+  %call15 = call i32 @step_word(ptr %34, i32 %35, i32 0)
+  %cmp16 = icmp eq i32 %call15, 1
+  br i1 %cmp16, label %if.then17, label %if.end19
+
+if.then17:
   %36 = load ptr, ptr %net.addr, align 8
   %37 = load i32, ptr %step, align 4
-  %call17 = call i32 @step_word(ptr %36, i32 %37, i32 0)
-  %cmp18 = icmp eq i32 %call17, 1
-  br i1 %cmp18, label %if.then19, label %if.end21
+  %call18 = call i32 @place_program(ptr %36, i32 %37)
+  store i32 %call18, ptr %status, align 4
+  br label %if.end19
 
-if.then19:
-  %38 = load ptr, ptr %net.addr, align 8
-  %39 = load i32, ptr %step, align 4
-  %call20 = call i32 @place_program(ptr %38, i32 %39)
-  store i32 %call20, ptr %status, align 4
-  br label %if.end21
+if.end19:
+  %38 = load i32, ptr %status, align 4
+  %tobool20 = icmp ne i32 %38, 0
+  br i1 %tobool20, label %if.then21, label %if.end22
 
-if.end21:
-  %40 = load i32, ptr %status, align 4
-  %tobool22 = icmp ne i32 %40, 0
-  br i1 %tobool22, label %if.then23, label %if.end24
-
-if.then23:
-  %41 = load i32, ptr %status, align 4
-  store i32 %41, ptr %retval, align 4
+if.then21:
+  %39 = load i32, ptr %status, align 4
+  store i32 %39, ptr %retval, align 4
   br label %return
 
-if.end24:
+if.end22:
   br label %for.inc
 
 for.inc:
-  %42 = load i32, ptr %step, align 4
-  %inc = add i32 %42, 1
+  %40 = load i32, ptr %step, align 4
+  %inc = add i32 %40, 1
   store i32 %inc, ptr %step, align 4
   br label %for.cond
 
@@ -3537,8 +3533,8 @@ for.end:
   br label %return
 
 return:
-  %43 = load i32, ptr %retval, align 4
-  ret i32 %43
+  %41 = load i32, ptr %retval, align 4
+  ret i32 %41
 }
 
 define internal i32 @identify(ptr %net) nounwind {
@@ -3649,15 +3645,70 @@ return:
 
 declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg)
 
-define internal i32 @silent(ptr %net) nounwind {
+define internal i32 @flush(ptr %net, i64 %from, i64 %to, i32 %direction) nounwind {
 entry:
+  %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 8
-  %words = alloca %struct.words, align 8
+  %from.addr = alloca i64, align 8
+  %to.addr = alloca i64, align 8
+  %direction.addr = alloca i32, align 4
+  %board = alloca ptr, align 8
+  %silence = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 8
+  store i64 %from, ptr %from.addr, align 8
+  store i64 %to, ptr %to.addr, align 8
+  store i32 %direction, ptr %direction.addr, align 4
   %0 = load ptr, ptr %net.addr, align 8
-  call void @begin_error(ptr %0, ptr %words)
-  call void @put(ptr %words, ptr @.str.98)
-  ret i32 8
+  %board1 = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 9
+  %1 = load ptr, ptr %board1, align 8
+  store ptr %1, ptr %board, align 8
+  %2 = load i64, ptr %from.addr, align 8
+  %3 = load i64, ptr %to.addr, align 8
+  %cmp = icmp uge i64 %2, %3
+  br i1 %cmp, label %if.then, label %if.end
+
+if.then:
+  store i32 0, ptr %retval, align 4
+  br label %return
+
+if.end:
+  %4 = load ptr, ptr %board, align 8
+  %flush = getelementptr inbounds %struct.vdla_board, ptr %4, i32 0, i32 4
+  %5 = load ptr, ptr %flush, align 8
+  %6 = load ptr, ptr %board, align 8
+  %context = getelementptr inbounds %struct.vdla_board, ptr %6, i32 0, i32 0
+  %7 = load ptr, ptr %context, align 8
+  %8 = load ptr, ptr %net.addr, align 8
+  %image = getelementptr inbounds %struct.vdla, ptr %8, i32 0, i32 11
+  %9 = load ptr, ptr %image, align 8
+  %10 = load i64, ptr %from.addr, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %9, i64 %10
+  %11 = load i64, ptr %to.addr, align 8
+  %12 = load i64, ptr %from.addr, align 8
+  %sub = sub i64 %11, %12
+  %13 = load i32, ptr %direction.addr, align 4
+  %call = call i32 %5(ptr %7, ptr %add.ptr, i64 %sub, i32 %13)
+  store i32 %call, ptr %silence, align 4
+  %14 = load i32, ptr %silence, align 4
+  %tobool = icmp ne i32 %14, 0
+  br i1 %tobool, label %cond.true, label %cond.false
+
+cond.true:
+  %15 = load ptr, ptr %net.addr, align 8
+  %call2 = call i32 @silent(ptr %15)
+  br label %cond.end
+
+cond.false:
+  br label %cond.end
+
+cond.end:
+  %cond = phi i32 [ %call2, %cond.true ], [ 0, %cond.false ]
+  store i32 %cond, ptr %retval, align 4
+  br label %return
+
+return:
+  %16 = load i32, ptr %retval, align 4
+  ret i32 %16
 }
 
 define internal i32 @place_program(ptr %net, i32 %step) nounwind {
@@ -3668,7 +3719,6 @@ entry:
   %program = alloca ptr, align 8
   %base = alloca i64, align 8
   %size = alloca i64, align 8
-  %board = alloca ptr, align 8
   store ptr %net, ptr %net.addr, align 8
   store i32 %step, ptr %step.addr, align 4
   %0 = load ptr, ptr %net.addr, align 8
@@ -3709,34 +3759,12 @@ entry:
   %13 = load i64, ptr %size, align 8
   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr10, ptr align 1 %add.ptr11, i64 %13, i1 false)
   %14 = load ptr, ptr %net.addr, align 8
-  %board12 = getelementptr inbounds %struct.vdla, ptr %14, i32 0, i32 9
-  %15 = load ptr, ptr %board12, align 8
-  store ptr %15, ptr %board, align 8
-  %16 = load ptr, ptr %board, align 8
-  %flush = getelementptr inbounds %struct.vdla_board, ptr %16, i32 0, i32 4
-  %17 = load ptr, ptr %flush, align 8
-  %18 = load ptr, ptr %board, align 8
-  %context = getelementptr inbounds %struct.vdla_board, ptr %18, i32 0, i32 0
-  %19 = load ptr, ptr %context, align 8
-  %20 = load i64, ptr %base, align 8
-  %21 = load i64, ptr %base, align 8
-  %22 = load i64, ptr %size, align 8
-  %add = add i64 %21, %22
-  %call13 = call i32 %17(ptr %19, i64 %20, i64 %add, i32 0)
-  %tobool = icmp ne i32 %call13, 0
-  br i1 %tobool, label %cond.true, label %cond.false
-
-cond.true:
-  %23 = load ptr, ptr %net.addr, align 8
-  %call14 = call i32 @silent(ptr %23)
-  br label %cond.end
-
-cond.false:
-  br label %cond.end
-
-cond.end:
-  %cond = phi i32 [ %call14, %cond.true ], [ 0, %cond.false ]
-  ret i32 %cond
+  %15 = load i64, ptr %base, align 8
+  %16 = load i64, ptr %base, align 8
+  %17 = load i64, ptr %size, align 8
+  %add = add i64 %16, %17
+  %call12 = call i32 @flush(ptr %14, i64 %15, i64 %add, i32 0)
+  ret i32 %call12
 }
 
 define i32 @run_program(ptr %net, i32 %step) noinline nounwind {
@@ -3775,7 +3803,7 @@ entry:
   %9 = load ptr, ptr %net.addr, align 8
   %10 = load i32, ptr %first, align 4
   %11 = load i32, ptr %given, align 4
-  %call5 = call i32 @flush(ptr %9, i32 %10, i32 %11, i32 0)
+  %call5 = call i32 @flush_ranges(ptr %9, i32 %10, i32 %11, i32 0)
   store i32 %call5, ptr %status, align 4
   %12 = load i32, ptr %status, align 4
   %tobool = icmp ne i32 %12, 0
@@ -3783,7 +3811,7 @@ entry:
 
 if.then:
   %13 = load ptr, ptr %net.addr, align 8
-  %call6 = call i32 @stop(ptr %13)
+  %call6 = call i32 @flush_for_board(ptr %13)
   store i32 %call6, ptr %status, align 4
   br label %if.end
 
@@ -3794,72 +3822,72 @@ if.end:
 
 if.then8:
   %15 = load ptr, ptr %net.addr, align 8
-  %16 = load ptr, ptr %program, align 8
-  %call9 = call i32 @start(ptr %15, ptr %16)
+  %call9 = call i32 @stop(ptr %15)
   store i32 %call9, ptr %status, align 4
   br label %if.end10
 
 if.end10:
-  %17 = load i32, ptr %status, align 4
-  %tobool11 = icmp ne i32 %17, 0
+  %16 = load i32, ptr %status, align 4
+  %tobool11 = icmp ne i32 %16, 0
   br i1 %tobool11, label %if.end14, label %if.then12
 
 if.then12:
-  %18 = load ptr, ptr %net.addr, align 8
-  %call13 = call i32 @await(ptr %18, i32 0, ptr %rests)
+  %17 = load ptr, ptr %net.addr, align 8
+  %18 = load ptr, ptr %program, align 8
+  %call13 = call i32 @start(ptr %17, ptr %18)
   store i32 %call13, ptr %status, align 4
   br label %if.end14
 
 if.end14:
   %19 = load i32, ptr %status, align 4
   %tobool15 = icmp ne i32 %19, 0
-  br i1 %tobool15, label %if.end23, label %land.lhs.true
+  br i1 %tobool15, label %if.end18, label %if.then16
+
+if.then16:
+  %20 = load ptr, ptr %net.addr, align 8
+  %call17 = call i32 @await(ptr %20, i32 0, ptr %rests)
+  store i32 %call17, ptr %status, align 4
+  br label %if.end18
+
+if.end18:
+  %21 = load i32, ptr %status, align 4
+  %tobool19 = icmp ne i32 %21, 0
+  br i1 %tobool19, label %if.end27, label %land.lhs.true
 
 land.lhs.true:
-  %20 = load i32, ptr %rests, align 4
-  %tobool16 = icmp ne i32 %20, 0
-  br i1 %tobool16, label %if.end23, label %if.then17
+  %22 = load i32, ptr %rests, align 4
+  %tobool20 = icmp ne i32 %22, 0
+  br i1 %tobool20, label %if.end27, label %if.then21
 
-if.then17:
-  %21 = load ptr, ptr %net.addr, align 8
-  %call18 = call i32 @stop(ptr %21)
-  store i32 %call18, ptr %status, align 4
-  %22 = load i32, ptr %status, align 4
-  %tobool19 = icmp ne i32 %22, 0
-  br i1 %tobool19, label %if.then20, label %if.end21
+if.then21:
+  %23 = load ptr, ptr %net.addr, align 8
+  %call22 = call i32 @stop(ptr %23)
+  store i32 %call22, ptr %status, align 4
+  %24 = load i32, ptr %status, align 4
+  %tobool23 = icmp ne i32 %24, 0
+  br i1 %tobool23, label %if.then24, label %if.end25
 
-if.then20:
-  %23 = load i32, ptr %status, align 4
-  store i32 %23, ptr %retval, align 4
+if.then24:
+  %25 = load i32, ptr %status, align 4
+  store i32 %25, ptr %retval, align 4
   br label %return
 
-if.end21:
-  %24 = load ptr, ptr %net.addr, align 8
-  %25 = load i32, ptr %step.addr, align 4
-  %call22 = call i32 @fail_at_step(ptr %24, i32 9, i32 %25, ptr @.str.26, ptr @.str.27)
-  store i32 %call22, ptr %retval, align 4
+if.end25:
+  %26 = load ptr, ptr %net.addr, align 8
+  %27 = load i32, ptr %step.addr, align 4
+  %call26 = call i32 @fail_at_step(ptr %26, i32 9, i32 %27, ptr @.str.26, ptr @.str.27)
+  store i32 %call26, ptr %retval, align 4
   br label %return
-
-if.end23:
-  %26 = load i32, ptr %status, align 4
-  %tobool24 = icmp ne i32 %26, 0
-  br i1 %tobool24, label %if.end27, label %if.then25
-
-if.then25:
-  %27 = load ptr, ptr %net.addr, align 8
-  %28 = load i32, ptr %step.addr, align 4
-  %call26 = call i32 @check_end(ptr %27, i32 %28)
-  store i32 %call26, ptr %status, align 4
-  br label %if.end27
 
 if.end27:
-  %29 = load i32, ptr %status, align 4
-  %tobool28 = icmp ne i32 %29, 0
+  %28 = load i32, ptr %status, align 4
+  %tobool28 = icmp ne i32 %28, 0
   br i1 %tobool28, label %if.end31, label %if.then29
 
 if.then29:
-  %30 = load ptr, ptr %net.addr, align 8
-  %call30 = call i32 @add_cycles(ptr %30)
+  %29 = load ptr, ptr %net.addr, align 8
+  %30 = load i32, ptr %step.addr, align 4
+  %call30 = call i32 @check_end(ptr %29, i32 %30)
   store i32 %call30, ptr %status, align 4
   br label %if.end31
 
@@ -3870,22 +3898,33 @@ if.end31:
 
 if.then33:
   %32 = load ptr, ptr %net.addr, align 8
-  %33 = load i32, ptr %first, align 4
-  %34 = load i32, ptr %given, align 4
-  %add = add i32 %33, %34
-  %35 = load i32, ptr %wanted, align 4
-  %call34 = call i32 @flush(ptr %32, i32 %add, i32 %35, i32 1)
+  %call34 = call i32 @add_cycles(ptr %32)
   store i32 %call34, ptr %status, align 4
   br label %if.end35
 
 if.end35:
-  %36 = load i32, ptr %status, align 4
-  store i32 %36, ptr %retval, align 4
+  %33 = load i32, ptr %status, align 4
+  %tobool36 = icmp ne i32 %33, 0
+  br i1 %tobool36, label %if.end39, label %if.then37
+
+if.then37:
+  %34 = load ptr, ptr %net.addr, align 8
+  %35 = load i32, ptr %first, align 4
+  %36 = load i32, ptr %given, align 4
+  %add = add i32 %35, %36
+  %37 = load i32, ptr %wanted, align 4
+  %call38 = call i32 @flush_ranges(ptr %34, i32 %add, i32 %37, i32 1)
+  store i32 %call38, ptr %status, align 4
+  br label %if.end39
+
+if.end39:
+  %38 = load i32, ptr %status, align 4
+  store i32 %38, ptr %retval, align 4
   br label %return
 
 return:
-  %37 = load i32, ptr %retval, align 4
-  ret i32 %37
+  %39 = load i32, ptr %retval, align 4
+  ret i32 %39
 }
 
 define internal i32 @step_x(ptr %net, i32 %step, i32 %which) nounwind {
@@ -3904,76 +3943,68 @@ entry:
   ret i32 %call
 }
 
-define internal i32 @flush(ptr %net, i32 %first, i32 %count, i32 %direction) nounwind {
+define internal i32 @flush_ranges(ptr %net, i32 %first, i32 %count, i32 %direction) nounwind {
 entry:
   %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 8
   %first.addr = alloca i32, align 4
   %count.addr = alloca i32, align 4
   %direction.addr = alloca i32, align 4
-  %board = alloca ptr, align 8
   %n = alloca i32, align 4
   %range = alloca ptr, align 8
   %from = alloca i64, align 8
   %to = alloca i64, align 8
+  %status = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 8
   store i32 %first, ptr %first.addr, align 4
   store i32 %count, ptr %count.addr, align 4
   store i32 %direction, ptr %direction.addr, align 4
-  %0 = load ptr, ptr %net.addr, align 8
-  %board1 = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 9
-  %1 = load ptr, ptr %board1, align 8
-  store ptr %1, ptr %board, align 8
-  %2 = load i32, ptr %first.addr, align 4
-  store i32 %2, ptr %n, align 4
+  %0 = load i32, ptr %first.addr, align 4
+  store i32 %0, ptr %n, align 4
   br label %for.cond
 
 for.cond:
-  %3 = load i32, ptr %n, align 4
-  %4 = load i32, ptr %first.addr, align 4
-  %5 = load i32, ptr %count.addr, align 4
-  %add = add i32 %4, %5
-  %cmp = icmp ult i32 %3, %add
+  %1 = load i32, ptr %n, align 4
+  %2 = load i32, ptr %first.addr, align 4
+  %3 = load i32, ptr %count.addr, align 4
+  %add = add i32 %2, %3
+  %cmp = icmp ult i32 %1, %add
   br i1 %cmp, label %for.body, label %for.end
 
 for.body:
-  %6 = load ptr, ptr %net.addr, align 8
-  %7 = load i32, ptr %n, align 4
-  %call = call ptr @entry(ptr %6, i32 7, i32 %7, i32 4)
+  %4 = load ptr, ptr %net.addr, align 8
+  %5 = load i32, ptr %n, align 4
+  %call = call ptr @entry(ptr %4, i32 7, i32 %5, i32 4)
   store ptr %call, ptr %range, align 8
-  %8 = load ptr, ptr %range, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %8, i64 0
-  %call2 = call i64 @size_at(ptr %add.ptr)
-  store i64 %call2, ptr %from, align 8
-  %9 = load ptr, ptr %range, align 8
-  %add.ptr3 = getelementptr inbounds i8, ptr %9, i64 8
-  %call4 = call i64 @size_at(ptr %add.ptr3)
-  store i64 %call4, ptr %to, align 8
-  %10 = load ptr, ptr %board, align 8
-  %flush = getelementptr inbounds %struct.vdla_board, ptr %10, i32 0, i32 4
-  %11 = load ptr, ptr %flush, align 8
-  %12 = load ptr, ptr %board, align 8
-  %context = getelementptr inbounds %struct.vdla_board, ptr %12, i32 0, i32 0
-  %13 = load ptr, ptr %context, align 8
-  %14 = load i64, ptr %from, align 8
-  %15 = load i64, ptr %to, align 8
-  %16 = load i32, ptr %direction.addr, align 4
-  %call5 = call i32 %11(ptr %13, i64 %14, i64 %15, i32 %16)
-  %tobool = icmp ne i32 %call5, 0
+  %6 = load ptr, ptr %range, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %6, i64 0
+  %call1 = call i64 @size_at(ptr %add.ptr)
+  store i64 %call1, ptr %from, align 8
+  %7 = load ptr, ptr %range, align 8
+  %add.ptr2 = getelementptr inbounds i8, ptr %7, i64 8
+  %call3 = call i64 @size_at(ptr %add.ptr2)
+  store i64 %call3, ptr %to, align 8
+  %8 = load ptr, ptr %net.addr, align 8
+  %9 = load i64, ptr %from, align 8
+  %10 = load i64, ptr %to, align 8
+  %11 = load i32, ptr %direction.addr, align 4
+  %call4 = call i32 @flush(ptr %8, i64 %9, i64 %10, i32 %11)
+  store i32 %call4, ptr %status, align 4
+  %12 = load i32, ptr %status, align 4
+  %tobool = icmp ne i32 %12, 0
   br i1 %tobool, label %if.then, label %if.end
 
 if.then:
-  %17 = load ptr, ptr %net.addr, align 8
-  %call6 = call i32 @silent(ptr %17)
-  store i32 %call6, ptr %retval, align 4
+  %13 = load i32, ptr %status, align 4
+  store i32 %13, ptr %retval, align 4
   br label %return
 
 if.end:
   br label %for.inc
 
 for.inc:
-  %18 = load i32, ptr %n, align 4
-  %inc = add i32 %18, 1
+  %14 = load i32, ptr %n, align 4
+  %inc = add i32 %14, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -3982,8 +4013,23 @@ for.end:
   br label %return
 
 return:
-  %19 = load i32, ptr %retval, align 4
-  ret i32 %19
+  %15 = load i32, ptr %retval, align 4
+  ret i32 %15
+}
+
+define internal i32 @flush_for_board(ptr %net) nounwind {
+entry:
+  %net.addr = alloca ptr, align 8
+  store ptr %net, ptr %net.addr, align 8
+  %0 = load ptr, ptr %net.addr, align 8
+  %1 = load ptr, ptr %net.addr, align 8
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %1, i32 0, i32 5
+  %2 = load i64, ptr %constant_bytes, align 8
+  %3 = load ptr, ptr %net.addr, align 8
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 4
+  %4 = load i64, ptr %dram_bytes, align 8
+  %call = call i32 @flush(ptr %0, i64 %2, i64 %4, i32 2)
+  ret i32 %call
 }
 
 define internal i32 @stop(ptr %net) nounwind {
@@ -4057,7 +4103,7 @@ if.then12:
 if.end13:
   %14 = load ptr, ptr %net.addr, align 8
   call void @begin_error(ptr %14, ptr %words)
-  call void @put(ptr %words, ptr @.str.99)
+  call void @put(ptr %words, ptr @.str.98)
   store i32 8, ptr %retval, align 4
   br label %return
 
@@ -4345,7 +4391,7 @@ cond.end:
   store i32 %cond, ptr %cause, align 4
   %19 = load ptr, ptr %net.addr, align 8
   %20 = load i32, ptr %step.addr, align 4
-  %call17 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.106, ptr @.str.107)
+  %call17 = call i32 @fail_at_step(ptr %19, i32 9, i32 %20, ptr @.str.105, ptr @.str.106)
   %at18 = getelementptr inbounds %struct.words, ptr %words, i32 0, i32 0
   %21 = load ptr, ptr %net.addr, align 8
   %error = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 0
@@ -4380,7 +4426,7 @@ while.end:
   %arrayidx = getelementptr inbounds [6 x ptr], ptr @check_end.FAULTS, i64 0, i64 %idxprom
   %27 = load ptr, ptr %arrayidx, align 8
   call void @put(ptr %words, ptr %27)
-  call void @put(ptr %words, ptr @.str.108)
+  call void @put(ptr %words, ptr @.str.107)
   %28 = load i32, ptr %at, align 4
   call void @put_hex(ptr %words, i32 %28)
   store i32 9, ptr %retval, align 4
@@ -4399,7 +4445,7 @@ if.then28:
 if.end29:
   %30 = load ptr, ptr %net.addr, align 8
   %31 = load i32, ptr %step.addr, align 4
-  %call30 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.109, ptr @.str.110)
+  %call30 = call i32 @fail_at_step(ptr %30, i32 9, i32 %31, ptr @.str.108, ptr @.str.109)
   store i32 %call30, ptr %retval, align 4
   br label %return
 
@@ -4553,6 +4599,17 @@ cond.end:
 return:
   %21 = load i32, ptr %retval, align 4
   ret i32 %21
+}
+
+define internal i32 @silent(ptr %net) nounwind {
+entry:
+  %net.addr = alloca ptr, align 8
+  %words = alloca %struct.words, align 8
+  store ptr %net, ptr %net.addr, align 8
+  %0 = load ptr, ptr %net.addr, align 8
+  call void @begin_error(ptr %0, ptr %words)
+  call void @put(ptr %words, ptr @.str.110)
+  ret i32 8
 }
 
 define i32 @vdla_run(ptr %net) noinline nounwind {

@@ -115,8 +115,12 @@ struct vdla_code {
 
 // How a board is reached: five functions, which return 0 where all is well -------------------------
 
-enum vdla_direction { VDLA_TO_BOARD, VDLA_FROM_BOARD };
 enum vdla_awaited { VDLA_PROGRAM, VDLA_REST };  // a program's end; a core that was told to stop
+enum vdla_direction {
+  VDLA_TO_BOARD,    // the board sees what the host wrote
+  VDLA_FROM_BOARD,  // the host sees what the board wrote
+  VDLA_FOR_BOARD    // the board may write here: no cache of the host writes back to it later
+};
 
 struct vdla_board {
   void *context;  // the first argument of each
@@ -126,11 +130,11 @@ struct vdla_board {
   int (*write)(void *context, uint32_t offset, uint32_t value);
 
   // Memory of so many bytes, whole pages, that the host works in, and the address that it has for
-  // the core.
+  // the core. Each network that is opened asks once, and keeps it.
   int (*map)(void *context, size_t bytes, void **memory, uint32_t *address);
 
-  // Has one side see what the other one wrote to these bytes of that memory.
-  int (*flush)(void *context, size_t start, size_t end, enum vdla_direction direction);
+  // Keeps both sides in step about some bytes, from one on that lies in memory of map.
+  int (*flush)(void *context, const void *first, size_t bytes, enum vdla_direction direction);
 
   // Called after each look at a core that is at work, with the number of looks so far; it may
   // sleep. Where it returns something else than 0, that took too long.

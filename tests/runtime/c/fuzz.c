@@ -111,10 +111,12 @@ static int map(void *context, size_t bytes, void **memory, uint32_t *address) {
   return fails(50);
 }
 
-static int flush_bytes(void *context, size_t start, size_t end, enum vdla_direction direction) {
+static int flush_bytes(void *context, const void *first, size_t bytes,
+                       enum vdla_direction direction) {
   (void)context;
-  for (size_t n = start; n < end; n++) {
-    if (direction == VDLA_TO_BOARD) sink = shared[n];
+  size_t start = (size_t)((const unsigned char *)first - shared);
+  for (size_t n = start; n < start + bytes; n++) {
+    if (direction != VDLA_FROM_BOARD) sink = shared[n];
     if (direction == VDLA_FROM_BOARD) shared[n] = (unsigned char)draw(256);
   }
   return fails(300);
