@@ -18,7 +18,7 @@ from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.dram import Dram
 
 UIO_NAME = "vdla"  # of the device-tree node
-TO_DEVICE, FROM_DEVICE = 1, 2  # u-dma-buf's sync_direction
+BOTH_WAYS, TO_DEVICE, FROM_DEVICE = range(3)  # u-dma-buf's sync_direction
 
 
 class Buffer(Protocol):

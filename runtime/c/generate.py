@@ -1,11 +1,11 @@
-"""Generates ``numbers.h``, ``boards/link.h``, and LLVM's text of ``runtime.c`` and ``threads.c`` for
-64 and 32 bits, and of ``wasm.c``.
+"""Generates ``numbers.h`` and ``boards/link.h``, and LLVM's text of ``runtime.c`` and ``threads.c``
+for 64 and 32 bits, and of ``wasm.c``.
 
     python -m vdla.runtime.c.generate
 
 ``numbers.h`` has in C what ``isa`` and ``runtime`` have in Python: registers, faults, types, kinds
-of steps; ``boards/link.h`` has what ``runtime/board`` does. The texts of LLVM are made as those of ``runtime/pool`` are, so that whoever packages a
-module needs no compiler.
+of steps; ``boards/link.h`` has what ``runtime/board`` does. The texts of LLVM are made as those of
+``runtime/pool`` are, so that whoever packages a module needs no compiler.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def _link() -> Iterator[tuple[str, object]]:
     yield "FIRST_POLL_US", _microseconds(driver.FIRST_POLL)
     yield "LONGEST_POLL_US", _microseconds(driver.LONGEST_POLL)
     yield "UIO_NAME", f'"{mapped.UIO_NAME}"'
+    yield "BOTH_WAYS", mapped.BOTH_WAYS
     yield "TO_DEVICE", mapped.TO_DEVICE
     yield "FROM_DEVICE", mapped.FROM_DEVICE
     yield "REGISTERS_BYTES", registers.SPACE_BYTES

@@ -90,16 +90,16 @@ static int write_register(void *context, uint32_t offset, uint32_t value) {
   return 0;
 }
 
-// For the board alone, what the host's cache still has to write is written now.
+// What is for the board is written back, too: otherwise the cache might do it later.
 static int flush(void *context, const void *first, size_t bytes, enum vdla_direction direction) {
   struct vdla_uio *board = context;
-  int from_board = direction == VDLA_FROM_BOARD;
+  static const uint8_t DIRECTIONS[] = {VDLA_TO_DEVICE, VDLA_FROM_DEVICE, VDLA_BOTH_WAYS};
+  const char *way = direction == VDLA_FROM_BOARD ? "sync_for_cpu" : "sync_for_device";
   size_t start = (size_t)((const uint8_t *)first - board->way.memory);
   int status = write_setting(board, "sync_offset", start);
   if (!status) status = write_setting(board, "sync_size", bytes);
-  if (!status)
-    status = write_setting(board, "sync_direction", from_board ? VDLA_FROM_DEVICE : VDLA_TO_DEVICE);
-  if (!status) status = write_setting(board, from_board ? "sync_for_cpu" : "sync_for_device", 1);
+  if (!status) status = write_setting(board, "sync_direction", DIRECTIONS[direction]);
+  if (!status) status = write_setting(board, way, 1);
   if (!status) synced(board);
   return status;
 }
