@@ -34,7 +34,7 @@ from vdla.support.files import write_bytes
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")  # PEP 440, canonical
 MOST_AXES = 8  # of an input or output in C
-RESERVED = ("runtime", "vdla")  # names that files of each package have
+RESERVED = ("boards", "inner", "link", "numbers", "runtime", "vdla")  # files of packages
 
 
 @dataclass(frozen=True)

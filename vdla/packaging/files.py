@@ -48,7 +48,9 @@ def header(packaged: Packaged) -> str:
     lines += ["", f"#ifndef {upper}_H", f"#define {upper}_H", "", '#include "vdla.h"', ""]
     if module.accelerated:
         engines = numbered(module_config(module))
+        texts = ", ".join(f'"{engine.name}"' for engine in engines)
         lines.append(f"#define {upper}_COUNTERS {len(engines) * len(Cause)}")
+        lines.append(f"#define {upper}_ENGINES {{{texts}}}")
     numbers = f"{memory.image}, {memory.buffers}, {memory.saved}"
     lines += [f"#define {upper}_MEMORY VDLA_MEMORY({numbers})", ""]
     lines += ["#ifdef __cplusplus", 'extern "C"', "#endif"]

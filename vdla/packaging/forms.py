@@ -19,7 +19,8 @@ from vdla.packaging.objects import WASM, Packaged, model_object
 from vdla.packaging.page import page
 from vdla.packaging.wheel import wheel
 
-BOARDS = ("boards/boards.h", "boards/uio.c", "boards/serial.c")
+BOARDS = tuple(f"boards/{name}" for name in ("boards.h", "link.h", "boards.c", "uio.c", "serial.c"))
+EXAMPLE = "on_board.c"  # a program that runs a network called digits
 SOURCES = (
     "inner.h", "numbers.h", "text.c", "read.c", "check.c", "open.c", "core.c", "run.c",
 )  # fmt: skip
@@ -43,12 +44,17 @@ class Form:
 
 def _headers(packaged: Packaged) -> Files:
     """Headers of C, and where there are programs for a board, what reaches boards."""
-    boards = BOARDS if packaged.module.accelerated else ()
-    return {
-        f"{packaged.name}.h": header(packaged).encode(),
-        "vdla.h": shipped("vdla.h"),
-        **{name.rpartition("/")[2]: shipped(name) for name in boards},
-    }
+    made = {f"{packaged.name}.h": header(packaged).encode(), "vdla.h": shipped("vdla.h")}
+    if packaged.module.accelerated:
+        made |= {name.rpartition("/")[2]: shipped(name) for name in BOARDS}
+        made[EXAMPLE] = _example(packaged.name)
+    return made
+
+
+def _example(name: str) -> bytes:
+    """The example program for a network of another name."""
+    text = shipped(f"boards/{EXAMPLE}").decode()
+    return text.replace("digits", name).replace("DIGITS", name.upper()).encode()
 
 
 def static(packaged: Packaged, version: str) -> Files:
