@@ -253,12 +253,12 @@ class _Serial(ctypes.Structure):
 
 
 class Ways:
-    """runtime/c/boards as a library."""
+    """runtime/c/boards as a library; without ``access`` registers are words of a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, access=(ACCESS,)) -> None:
         files = [SOURCES / "boards" / f"{name}.c" for name in ("boards", "uio", "serial")]
         path = folder / "ways.so"
-        flags = ("-shared", "-fPIC", "-I", SOURCES, ACCESS, "-fsanitize=undefined")
+        flags = ("-shared", "-fPIC", "-I", SOURCES, *access, "-fsanitize=undefined")
         compiled(GCC, "-g", *flags, "-o", path, *files)
         self.library = ctypes.CDLL(str(path))
 

@@ -1,17 +1,22 @@
 """uio.c on a Zynq whose core is RTL and whose cache is the worst, here and on processors of ARM."""
 
+import os
 import shutil
 
 import numpy as np
 import pytest
-from c_boards import ZIG, built, program, shown
+from c_boards import DONE, SOCKET, ZIG, Ways, built, program, shown
 
 from vdla import api
 from vdla.boards.virtual import VirtualAxiBoard
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
+from vdla.isa.registers import IDENTITY, START, VERSION, register
 from vdla.isa.ring import numbered
+from vdla.runtime.board.mapped import FROM_DEVICE
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.executor import Executor
+from vdla.runtime.rtl.bench import DRAM_BASE
 
 TINY = load_config("tiny")
 
@@ -58,6 +63,25 @@ def test_runs_again_and_again(uio, digits, tmp_path):
         inputs = api.random_inputs(digits.module, seed=seed)
         (logits,) = net.run(**inputs).values()
         assert np.array_equal(logits, api.run(digits.module, inputs, "sim").outputs["logits"])
+
+
+def test_registers_are_words_of_the_device(zynq, digits, tmp_path):
+    """A file in its place keeps what was written; its STATUS says that all is done."""
+    words = np.memmap(zynq.root / "dev/uio3", "<u4", "r+")
+    own = {"ID": IDENTITY, "VERSION": VERSION, "STATUS": DONE, "CYCLES_LOW": 7, "CYCLES_HIGH": 1}
+    own |= zip(("ISA_HASH", "CONFIG_HASH"), Identity.of(TINY).words, strict=True)
+    for name, value in own.items():
+        words[register(name).offset // 4] = value
+    reached = Ways(tmp_path, access=()).uio(zynq.root)
+    os.environ.pop(SOCKET)
+    net = reached.open(digits.module, tmp_path)
+    net.run(**digits.inputs)
+    assert net.counters(0) == (7 + (1 << 32), [])
+    expected = {"DRAM_BASE": DRAM_BASE, "CONTROL": START, "PROGRAM_CONFIG": own["CONFIG_HASH"]}
+    assert {name: words[register(name).offset // 4] for name in expected} == expected
+    assert (zynq.settings / "sync_direction").read_text() == str(FROM_DEVICE)
+    assert (zynq.settings / "sync_for_cpu").read_text() == "1"
+    reached.close()
 
 
 def test_what_is_missing(ways, zynq):
