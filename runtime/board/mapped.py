@@ -37,6 +37,10 @@ class Buffer(Protocol):
         """Writes the host's cache back."""
         ...
 
+    def release(self, start: int, stop: int) -> None:
+        """Writes the host's cache back, so that it won't write over what the core writes."""
+        ...
+
     def invalidate(self, start: int, stop: int) -> None:
         """Forgets what the host's cache holds."""
         ...
@@ -72,6 +76,10 @@ class MappedTransport:
         """Writes the host's cache back."""
         self.buffer.flush(start, stop)
 
+    def release(self, image: Dram, start: int, stop: int) -> None:
+        """Writes the host's cache back, before the core writes."""
+        self.buffer.release(start, stop)
+
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Forgets what the host's cache holds."""
         self.buffer.invalidate(start, stop)
@@ -101,6 +109,10 @@ class UdmaBuffer:
     def flush(self, start: int, stop: int) -> None:
         """Gives the bytes to the core."""
         self._sync(start, stop, TO_DEVICE, "sync_for_device")
+
+    def release(self, start: int, stop: int) -> None:
+        """Gives the bytes to the core, which may write them, too."""
+        self._sync(start, stop, BOTH_WAYS, "sync_for_device")
 
     def invalidate(self, start: int, stop: int) -> None:
         """Takes the bytes back from the core."""
@@ -163,6 +175,10 @@ class PynqBuffer:
 
     def flush(self, start: int, stop: int) -> None:
         """PYNQ's own; whole, since its slices don't all know how."""
+        self.array.flush()
+
+    def release(self, start: int, stop: int) -> None:
+        """PYNQ's flush, which writes back what is dirty."""
         self.array.flush()
 
     def invalidate(self, start: int, stop: int) -> None:

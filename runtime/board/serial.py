@@ -133,6 +133,9 @@ class SerialTransport:
             words = image[at:end].tobytes()
             self._ask(Op.WRITE_MEMORY, at, len(words) // link.WORD, words)
 
+    def release(self, image: Dram, start: int, stop: int) -> None:
+        """Does nothing: the image here and the board's memory are two."""
+
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Fetches these bytes, and what shares a granule with them."""
         for at, end in _frames(start, stop, image.size):

@@ -64,6 +64,10 @@ class Transport(Protocol):
         """Makes what the host wrote to these bytes of the image visible to the core."""
         ...
 
+    def release(self, image: Dram, start: int, stop: int) -> None:
+        """Lets the core write to these bytes: no cache of the host writes back to them later."""
+        ...
+
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Makes what the core wrote to these bytes visible to the host."""
         ...

@@ -23,7 +23,8 @@ class OtherBitstreamError(DeviceError):
 class BoardDevice:
     """Runs programs on a board. The host's image and the board's memory are kept in step: constants
     and programs go there once, what the host has written before each run, and what it will read
-    comes back after it. Threads that share the device take turns, a program each.
+    comes back after it. While a program runs, no cache of the host has anything to write back.
+    Threads that share the device take turns, a program each.
 
     Raises:
         LinkError: the board doesn't answer, or is another.
@@ -51,7 +52,7 @@ class BoardDevice:
     def allocate(self, size: int, constants: bytes) -> Dram:
         """The image of a module."""
         dram, self.address = self.transport.allocate(size)
-        self._image = dram
+        self._image, self._constant_bytes = dram, len(constants)
         dram[: len(constants)] = memoryview(constants)
         self.transport.upload(dram, 0, len(constants))
         return dram
@@ -76,6 +77,7 @@ class BoardDevice:
         def transfer_and_run() -> DeviceResult:
             for start, stop in given:
                 self.transport.upload(dram, start, stop)
+            self.transport.release(dram, self._constant_bytes, dram.size)
             self.driver.run(self.address, dram.size, loaded.base, length, identity)
             result = self.driver.counters(numbered(self.config))
             for start, stop in wanted:
