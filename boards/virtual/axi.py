@@ -55,6 +55,9 @@ class VirtualAxiBoard:
         """Flushes the host's cache."""
         self.dram[start:stop] = image[start:stop]
 
+    def release(self, image: Dram, start: int, stop: int) -> None:
+        """Does nothing: this cache writes nothing back by itself."""
+
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Invalidates it."""
         image[start:stop] = self.dram[start:stop]
