@@ -50,6 +50,20 @@ def test_a_cache_that_is_not_kept_in_step_shows(digits, call, monkeypatch):
     assert not np.array_equal(found.outputs["logits"], expected.outputs["logits"])
 
 
+def test_what_the_core_may_write_is_released_before_it_starts(digits, monkeypatch):
+    module, inputs, _ = digits
+    device, calls = make(), []
+    ready, transport = Executor(module, device), device.transport
+    write = transport.write
+    monkeypatch.setattr(transport, "release", lambda image, *part: calls.append(part))
+    monkeypatch.setattr(
+        transport, "write", lambda *register: (calls.append(register), write(*register))
+    )
+    ready.run(inputs)
+    assert calls[0] == (len(module.constants), ready.dram.size)
+    assert calls.count(calls[0]) == 1
+
+
 def load(device, text):
     program = replace(assemble(text, TINY), base=0x800)
     return device.load(program.to_bytes(), device.allocate(8192, b""))

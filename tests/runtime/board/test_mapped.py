@@ -51,6 +51,7 @@ def test_uio(linux):
 
 @pytest.mark.parametrize(("call", "direction", "what"), [
     ("upload", "1", "sync_for_device"), ("download", "2", "sync_for_cpu"),
+    ("release", "0", "sync_for_device"),
 ])  # fmt: skip
 def test_caches_are_synchronized(linux, call, direction, what):
     transport = open_uio(linux)
@@ -137,9 +138,10 @@ def test_pynq(pynq):
     image, address = transport.allocate(100)
     assert (image.size, address) == (4096, Array.device_address)
     transport.upload(image, 0, 10)
+    transport.release(image, 0, 10)
     transport.download(image, 0, 10)
     transport.allocate(100)
-    assert pynq.calls == ["flush", "invalidate", "free"]
+    assert pynq.calls == ["flush", "flush", "invalidate", "free"]
 
 
 def test_what_pynq_does_not_have(pynq, monkeypatch):
