@@ -16,6 +16,7 @@
 //     network ends with VDLA_NO_ANSWER or VDLA_FAULT, and it isn't empty.
 //  3. Several networks may share a board, in turns: each takes a part of the board's memory when it
 //     is opened. way.taken = 0 gives all parts back, after which none of these networks is run.
+//     vdla_counters counts whichever program the board ran last.
 //  4. A program may take way.run_us microseconds; whoever has longer ones writes it.
 
 #ifndef VDLA_BOARDS_H

@@ -224,7 +224,7 @@ static int set_up(int port) {
   line.c_oflag = 0;
   line.c_lflag = 0;
   line.c_cflag = CS8 | CREAD | CLOCAL;
-  line.c_cc[VMIN] = 0;
+  line.c_cc[VMIN] = 1;
   line.c_cc[VTIME] = 0;
   if (cfsetispeed(&line, VDLA_SPEED) || cfsetospeed(&line, VDLA_SPEED)) return -1;
   return tcsetattr(port, TCSANOW, &line) || tcflush(port, TCIFLUSH);
