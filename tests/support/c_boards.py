@@ -258,7 +258,15 @@ class Ways:
     def __init__(self, folder: Path, access=(ACCESS,)) -> None:
         files = [SOURCES / "boards" / f"{name}.c" for name in ("boards", "uio", "serial")]
         path = folder / "ways.so"
-        flags = ("-shared", "-fPIC", "-I", SOURCES, *access, "-fsanitize=undefined")
+        flags = (
+            "-shared",
+            "-fPIC",
+            "-I",
+            SOURCES,
+            *access,
+            "-fsanitize=undefined",
+            "-fno-sanitize-recover",
+        )
         compiled(GCC, "-g", *flags, "-o", path, *files)
         self.library = ctypes.CDLL(str(path))
 
