@@ -169,8 +169,8 @@ def _name(text: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     if not NAME.fullmatch(name) or name in RESERVED:
         raise UsageError(
-            f"--name: expected a name that begins with a letter and isn't "
-            f"{' or '.join(RESERVED)}, found {text}"
+            f"--name: expected a name that begins with a letter, and none of "
+            f"{', '.join(RESERVED)}, found {text}"
         )
     return name
 

@@ -41,7 +41,7 @@ def test_generated_files_are_what_the_compiler_gives():
     if present != used:
         pytest.skip(f"the files are compiled by ziglang {used}; here is {present or 'none'}")
     expected = generate.generated_files()
-    assert set(expected) == {"numbers.h", *TEXTS}
+    assert set(expected) == {"numbers.h", "boards/link.h", *TEXTS}
     for name, text in expected.items():
         assert (generate.FOLDER / name).read_text() == text, f"run: {generate.COMMAND}"
 

@@ -36,10 +36,10 @@ def refusal(*args, **named) -> str:
     ({"form": "jar"}, "--as: expected one of static, shared, c, wheel, wasm, page, found jar"),
     ({"version": "one"}, "--version: expected one like 1.0 or 2.1rc1, found one"),
     ({"version": "1.0; rm"}, "--version: expected one like 1.0 or 2.1rc1, found 1.0; rm"),
-    ({"name": "8bit"}, "--name: expected a name that begins with a letter and isn't runtime or "
-                       "vdla, found 8bit"),
-    ({"name": "vdla"}, "--name: expected a name that begins with a letter and isn't runtime or "
-                       "vdla, found vdla"),
+    ({"name": "8bit"}, "--name: expected a name that begins with a letter, and none of boards, "
+                       "inner, link, numbers, runtime, vdla, found 8bit"),
+    ({"name": "vdla"}, "--name: expected a name that begins with a letter, and none of boards, "
+                       "inner, link, numbers, runtime, vdla, found vdla"),
     ({"target": "z80"}, "target: expected one of native, "),
     ({"form": "wasm", "target": "x86_64"},
      "--target x86_64: expected wasm32, of which WebAssembly is made"),

@@ -164,7 +164,7 @@ def test_a_board_with_less_memory_than_was_said(ways, port, digits, tmp_path):
 def test_a_module_that_is_too_large(ways, port, digits, tmp_path):
     place = port()
     reached = ways.serial(place.path, 8192)
-    with pytest.raises(RuntimeError, match="expected as much memory as the module takes, found"):
+    with pytest.raises(RuntimeError, match="expected memory for the module's image, found"):
         reached.open(digits.module, tmp_path)
     size = reached.error.rpartition(" ")[2]
     assert reached.error == (
