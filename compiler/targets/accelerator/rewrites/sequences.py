@@ -109,9 +109,8 @@ class _Sequences:
     def reshaped(self, node: ops.QReshape) -> Node:
         """A reshape; notes how its result lies in an image."""
         before, shape = self.shape(node.data), self.shape(node.output)
-        flattened = shape[0] in (1, before[0])  # images, one of them in each row
-        if len(shape) == 2 and len(before) > 2 and not flattened:
-            self.rows.add(node.output)
+        if len(shape) == 2 and len(before) > 2 and shape[0] not in (1, before[0]):
+            self.rows.add(node.output)  # not images, one of them in each row
         image, form = self.forms.get(node.data, ("", None))
         return self.follow(node, image, form and form.reshaped(shape))
 

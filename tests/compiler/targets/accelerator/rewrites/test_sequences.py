@@ -160,6 +160,18 @@ def test_a_dense_layer_that_the_accelerator_refuses_stays():
     assert kinds(sequences_as_images(graph, Capability(config))) == kinds(graph)
 
 
+@pytest.mark.parametrize("shapes", [((), (1, 1)), ((1, 1), ())])
+def test_numbers_are_no_sequence(shapes):
+    """A reshape of a number had no first axis to ask for."""
+    m = QdqModel(6)
+    x = m.input("x", shapes[0])
+    shape = m.constant("shape", np.array(shapes[1], np.int64))
+    y = m.node("Reshape", [x, shape], shapes[1])
+    m.output(m.same_quant(x, y))
+    graph = optimize(import_model(m.model()))
+    assert kinds(sequences_as_images(graph, Capability(TINY))) == kinds(graph)
+
+
 def test_parts_of_a_sequence_share_its_rows():
     """A Split in two was refused: both parts made the rows, under one name."""
     shape, m = (1, 10, 16), QdqModel(5)
