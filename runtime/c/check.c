@@ -1,5 +1,5 @@
-// Checks that what a module says fits together, as runtime/checks.py does: tensors lie in the image,
-// steps name what is there, functions get as many bytes as they take, jumps lead forward and loops
+// Checks that what a module says fits together, as runtime/checks.py does: tensors lie in the
+// image, steps name what is there, functions get as many bytes as they take, jumps lead forward and loops
 // end. Whatever run.c does afterwards stays within the image.
 
 #include "inner.h"
@@ -32,7 +32,8 @@ static int check_tensor(struct vdla *net, uint32_t tensor) {
   uint32_t type = tensor_type(net, tensor), rank = tensor_rank(net, tensor);
   uint32_t first = tensor_word(net, tensor, TENSOR_FIRST), sizes = net->lists[SIZES].count;
   if (type >= TYPES) return wrong(net, "a tensor", "a known type", type);
-  if (first > sizes || rank > sizes - first) return fail_with(net, VDLA_BAD_MODULE, "a tensor", "known sizes", "others");
+  if (first > sizes || rank > sizes - first)
+    return fail_with(net, VDLA_BAD_MODULE, "a tensor", "known sizes", "others");
   if (!is_text(net, tensor_word(net, tensor, TENSOR_NAME)))
     return wrong(net, "a tensor", "a known name", tensor);
   size_t each = TYPE_BYTES[type];
@@ -60,7 +61,8 @@ static int check_input(struct vdla *net, uint32_t number) {
   if (status || word(net, INPUTS, INPUT_WORDS * number + INPUT_INDICES) == 0) return status;
   uint32_t type = tensor_type(net, tensor);
   int is_integer = type >= VDLA_INT8 && type <= VDLA_UINT64;
-  return is_integer ? VDLA_OK : fail_with(net, VDLA_BAD_MODULE, "an input", "integers as indices", "others");
+  return is_integer ? VDLA_OK
+                    : fail_with(net, VDLA_BAD_MODULE, "an input", "integers as indices", "others");
 }
 
 static int check_output(struct vdla *net, uint32_t number) {
@@ -167,8 +169,8 @@ static int check_jump(struct vdla *net, uint32_t step, uint32_t kind) {
     return fail_at_step(net, VDLA_BAD_MODULE, step, "a jump to a step behind it", "one before it");
   if (kind == STEP_IS_JUMP && named != NONE && !is_single(net, named, VDLA_BOOL))
     return fail_at_step(net, VDLA_BAD_MODULE, step, "a condition of one bool", "another");
-  if (kind == STEP_IS_NEXT && (!is_single(net, named, VDLA_INT64) || to > step ||
-                               step_x(net, step, 2) == 0))
+  if (kind == STEP_IS_NEXT &&
+      (!is_single(net, named, VDLA_INT64) || to > step || step_x(net, step, 2) == 0))
     return fail_at_step(net, VDLA_BAD_MODULE, step, "turns from a step before", "others");
   return VDLA_OK;
 }
@@ -187,8 +189,7 @@ static int check_step(struct vdla *net, uint32_t step) {
     case STEP_IS_VDLA: return check_program(net, step);
     case STEP_IS_COPY: return check_copy(net, step);
     case STEP_IS_CLEAR:
-      return args == 1 ? VDLA_OK
-                       : fail_at_step(net, VDLA_BAD_MODULE, step, "one tensor", "others");
+      return args == 1 ? VDLA_OK : fail_at_step(net, VDLA_BAD_MODULE, step, "one tensor", "others");
     case STEP_IS_JUMP:
     case STEP_IS_NEXT:
     case STEP_IS_CALL: return check_jump(net, step, kind);
@@ -216,8 +217,9 @@ static int check_functions(struct vdla *net) {
   if (net->code->is_for_this_processor && !net->code->is_for_this_processor()) {
     struct words words;
     begin_error(net, &words);
-    put(&words, "code: expected code for this processor, found code that needs instructions that "
-                "it lacks; package for an older one (--target)");
+    put(&words,
+        "code: expected code for this processor, found code that needs instructions that "
+        "it lacks; package for an older one (--target)");
     return VDLA_BAD_CODE;
   }
   for (uint32_t n = 0; n < count; n++) {
@@ -225,7 +227,8 @@ static int check_functions(struct vdla *net) {
     if (!is_text(net, place)) return wrong(net, "a function", "a known name", n);
     const char *name = text(net, place), *own = net->code->functions[n].name;
     while (*name && *name == *own) name++, own++;
-    if (*name != *own) return fail_with(net, VDLA_BAD_CODE, "code", "the module's functions", "others");
+    if (*name != *own)
+      return fail_with(net, VDLA_BAD_CODE, "code", "the module's functions", "others");
   }
   return VDLA_OK;
 }

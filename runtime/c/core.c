@@ -10,7 +10,8 @@ static int silent(struct vdla *net) {
   return VDLA_NO_ANSWER;
 }
 
-static int other(struct vdla *net, int status, const char *what, uint32_t expected, uint32_t found) {
+static int other(struct vdla *net, int status, const char *what, uint32_t expected,
+                 uint32_t found) {
   struct words words;
   begin_error(net, &words);
   put(&words, "board: expected ");
@@ -25,7 +26,8 @@ static int other(struct vdla *net, int status, const char *what, uint32_t expect
 static int identify(struct vdla *net) {
   _Alignas(16) uint32_t own[4];
   if (net->board->read(net->board->context, REGISTER_ID, own, 4)) return silent(net);
-  if (own[0] != CORE_IDENTITY) return other(net, VDLA_NO_ANSWER, "a core, ID", CORE_IDENTITY, own[0]);
+  if (own[0] != CORE_IDENTITY)
+    return other(net, VDLA_NO_ANSWER, "a core, ID", CORE_IDENTITY, own[0]);
   if (own[1] >> 16 != CORE_VERSION >> 16)
     return other(net, VDLA_NO_ANSWER, "register map", CORE_VERSION >> 16, own[1] >> 16);
   if (own[2] != net->isa)
@@ -102,8 +104,9 @@ static int stop(struct vdla *net) {
   if (status || rests) return status;
   struct words words;
   begin_error(net, &words);
-  put(&words, "board: expected the core to stop, found a transfer that doesn't end; reload the "
-              "bitstream");
+  put(&words,
+      "board: expected the core to stop, found a transfer that doesn't end; reload the "
+      "bitstream");
   return VDLA_NO_ANSWER;
 }
 
@@ -169,7 +172,8 @@ static int add_cycles(struct vdla *net) {
 }
 
 int run_program(struct vdla *net, uint32_t step) {
-  uint32_t first = step_x(net, step, 1), given = step_x(net, step, 2), wanted = step_x(net, step, 3);
+  uint32_t first = step_x(net, step, 1), given = step_x(net, step, 2),
+           wanted = step_x(net, step, 3);
   size_t bytes;
   const uint8_t *program = section_data(net, step_x(net, step, 0), &bytes);
   int rests = 0, status = flush_ranges(net, first, given, VDLA_TO_BOARD);

@@ -2,7 +2,7 @@
 //
 // Rules.
 //
-//  1. A word of a module is read through word() and its kin alone, whose bounds check.c has checked:
+//  1. A word of a module is read through word() and its kin alone, and check.c has checked it:
 //     lists lie within the table, and what an entry refers to is there.
 //  2. No structure has a member of 64 bits: its place differs between processors of 32 bits.
 //  3. Of the C library nothing is called: copies are the compiler's own memcpy and memset.
@@ -153,7 +153,7 @@ static inline uint32_t step_arg(const struct vdla *net, uint32_t step, uint32_t 
 // A section's bytes, and how many they are.
 const uint8_t *section_data(const struct vdla *net, uint32_t section, size_t *bytes);
 
-// Texts of errors: "expected EXPECTED, found FOUND" behind where it is ------------------------------
+// Texts of errors: "expected EXPECTED, found FOUND" behind where it is ----------------------------
 
 struct words {  // a text that is being written
   char *at, *end;

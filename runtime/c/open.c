@@ -78,7 +78,8 @@ int vdla_open(void *memory, size_t memory_bytes, const void *module, size_t modu
   if (!status) status = check_module(net);
   if (status) return status;
   if (net->programs && board == NULL)
-    return fail_with(net, VDLA_BAD_DEVICE, "device", "a board for the accelerator's programs", "none");
+    return fail_with(net, VDLA_BAD_DEVICE, "device", "a board for the accelerator's programs",
+                     "none");
   net->board = net->programs ? board : NULL;
   return lay_out(net, memory_bytes);
 }

@@ -5,9 +5,9 @@
 #include "inner.h"
 
 enum {
-  PREFIX = 20,     // magic, version, bytes and CRC-32 of the header
+  PREFIX = 20,  // magic, version, bytes and CRC-32 of the header
   HEAD_WORDS = 16,  // of a table, before its lists
-  COUNTS = 6,      // the first of their counts
+  COUNTS = 6,  // the first of their counts
 };
 
 static const uint8_t MAGIC[8] = MODULE_MAGIC;
@@ -58,7 +58,8 @@ static int find_lists(struct vdla *net, const uint8_t *table, size_t bytes) {
     uint32_t count = word_at(table + WORD * (COUNTS + list));
     size_t each = list == TEXTS ? 1 : WORD * (size_t)ENTRY_WORDS[list];
     if (count > (bytes - at) / each)
-      return fail(net, VDLA_BAD_MODULE, "table", "lists that end within it, as long as they say", count);
+      return fail(net, VDLA_BAD_MODULE, "table", "lists that end within it, as long as they say",
+                  count);
     net->lists[list] = (struct list){table + at, count};
     at += each * count;
   }
@@ -92,7 +93,8 @@ static int check_sections(struct vdla *net, size_t bytes_of_file) {
   }
   if (left) return fail_with(net, VDLA_BAD_MODULE, "module", "an end", "more bytes");
   const uint8_t *first = net->lists[SECTIONS].first;
-  if (net->lists[SECTIONS].count == 0 || word_at(first + WORD * SECTION_KIND) != SECTION_IS_CONSTANTS)
+  if (net->lists[SECTIONS].count == 0 ||
+      word_at(first + WORD * SECTION_KIND) != SECTION_IS_CONSTANTS)
     return fail_with(net, VDLA_BAD_MODULE, "module", "constants as its first section", "none");
   net->constant_bytes = size_at(first + WORD * SECTION_BYTES);
   return VDLA_OK;

@@ -40,7 +40,8 @@ static int copy(struct vdla *net, uint32_t step) {
 
 static uint32_t jump(const struct vdla *net, uint32_t step) {
   uint32_t condition = step_x(net, step, 1);
-  int holds = condition == NONE || (*tensor_data(net, condition) != 0) == (step_x(net, step, 2) != 0);
+  int holds =
+      condition == NONE || (*tensor_data(net, condition) != 0) == (step_x(net, step, 2) != 0);
   return holds ? step_x(net, step, 0) : step + 1;
 }
 

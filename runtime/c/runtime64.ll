@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 0c322bb8350508e9aee49ec5ee03b6eacafd72ee8be8bf5f351e894bee2dbb1c
+; ziglang 0.17.1, SHA-256 3d100a2d8ed4df09c91fb0f612c2384eb89895da18b8cf9fdaf5ffb6cff706b4
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }

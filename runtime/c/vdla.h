@@ -82,8 +82,8 @@ struct vdla_tensor {
   uint32_t type;  // enum vdla_type
   uint32_t rank;
   size_t shape[VDLA_AXES];
-  // Where an output is a list, shape[0] is its length, and of element n the first sizes[n * m] … of
-  // its m axes count; null where all do.
+  // Where an output is a list, shape[0] is its length, and of element n the first sizes[n * m] …
+  // of its m axes count; null where all do.
   const int64_t *sizes;
   uint32_t is_list;
 };
@@ -113,7 +113,7 @@ struct vdla_code {
   void (*set)(void *pool, int64_t state);
 };
 
-// How a board is reached: five functions, which return 0 where all is well -------------------------
+// How a board is reached: five functions, which return 0 where all is well ------------------------
 
 enum vdla_awaited { VDLA_PROGRAM, VDLA_REST };  // a program's end; a core that was told to stop
 enum vdla_direction {
@@ -157,8 +157,8 @@ int vdla_output(struct vdla *net, uint32_t number, struct vdla_tensor *tensor);
 int vdla_state(struct vdla *net, void **data, size_t *bytes);
 int vdla_run(struct vdla *net);
 
-// Cycles of the last run's programs, and count of the last program's counters, as docs/timing.md has
-// them: six for each engine.
+// Cycles of the last run's programs, and count of the last program's counters, as docs/timing.md
+// has them: six for each engine.
 int vdla_counters(struct vdla *net, uint64_t *cycles, uint32_t *counters, uint32_t count);
 
 const char *vdla_error(const struct vdla *net);

@@ -26,7 +26,8 @@ int vdla_way_fail(struct vdla_way *way, const char *format, ...) {
 int vdla_way_map(void *context, size_t bytes, void **memory, uint32_t *address) {
   struct vdla_way *way = context;
   if (bytes > way->bytes - way->taken)
-    return vdla_way_fail(way, "%s: expected a module of at most %zu bytes of DRAM, found one of %zu",
+    return vdla_way_fail(way,
+                         "%s: expected a module of at most %zu bytes of DRAM, found one of %zu",
                          way->name, way->bytes - way->taken, bytes);
   *memory = way->memory + way->taken;
   *address = way->address + (uint32_t)way->taken;

@@ -73,7 +73,7 @@ int vdla_serial_open(struct vdla_serial *board, const char *port, size_t bytes,
                      struct vdla_board *reached);
 void vdla_serial_close(struct vdla_serial *board);
 
-// Parts of both, in boards.c: their context is a struct that begins with a way ----------------------
+// Parts of both, in boards.c: their context is a struct that begins with a way --------------------
 
 void vdla_way_begin(struct vdla_way *way, const char *kind, const char *place);
 int vdla_way_fail(struct vdla_way *way, const char *format, ...);

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, CAUSES = sizeof(const char *[])VDLA_CAUSES / sizeof(const char *) };
+enum { ALIGN = 64, CAUSES = sizeof(const char *[]) VDLA_CAUSES / sizeof(const char *) };
 
 static union {  // whichever way it is
   struct vdla_way way;
@@ -92,9 +92,12 @@ int main(int count, char **words) {
   double seconds = 0;
   struct vdla_board reached;
   for (words++; count > 2 && strncmp(*words, "--", 2) == 0; words += 2, count -= 2) {
-    if (strcmp(*words, "--root") == 0) root = words[1];
-    else if (strcmp(*words, "--seconds") == 0) seconds = atof(words[1]);
-    else return usage();
+    if (strcmp(*words, "--root") == 0)
+      root = words[1];
+    else if (strcmp(*words, "--seconds") == 0)
+      seconds = atof(words[1]);
+    else
+      return usage();
   }
   int is_uio = count == 4 && strcmp(*words, "uio") == 0;
   if (!is_uio && (count != 5 || strcmp(*words, "serial"))) return usage();
@@ -106,7 +109,9 @@ int main(int count, char **words) {
     if (!is_uio) board.serial.answer_us = board.way.run_us;
   }
   status = run(&reached, words[count - 3], words[count - 2]);
-  if (is_uio) vdla_uio_close(&board.uio);
-  else vdla_serial_close(&board.serial);
+  if (is_uio)
+    vdla_uio_close(&board.uio);
+  else
+    vdla_serial_close(&board.serial);
   return status;
 }

@@ -50,7 +50,7 @@ static uint32_t word_at(const uint8_t *at) {
   return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-// The port -----------------------------------------------------------------------------------------
+// The port ----------------------------------------------------------------------------------------
 
 // Waits until the port can be read or written; 0 where it can't until a time.
 static int can(struct vdla_serial *board, short event, uint64_t until) {
@@ -96,7 +96,7 @@ static enum outcome take(struct vdla_serial *board, uint8_t *data, size_t bytes)
   return ANSWERED;
 }
 
-// Frames -------------------------------------------------------------------------------------------
+// Frames ------------------------------------------------------------------------------------------
 
 // The next four bytes that begin as a reply does.
 static enum outcome take_header(struct vdla_serial *board, uint8_t *head) {
@@ -109,7 +109,8 @@ static enum outcome take_header(struct vdla_serial *board, uint8_t *head) {
 }
 
 // The reply to the latest request; others are passed over.
-static enum outcome take_reply(struct vdla_serial *board, const struct request *asked, int *status) {
+static enum outcome take_reply(struct vdla_serial *board, const struct request *asked,
+                               int *status) {
   uint8_t reply[REPLY_BYTES];
   size_t carries = asked->words ? WORD * (size_t)asked->count : 0;
   for (;;) {
@@ -177,7 +178,7 @@ static int ask(struct vdla_serial *board, const struct request *asked, const uin
   return no_answer(board, outcome);
 }
 
-// The callbacks ------------------------------------------------------------------------------------
+// The callbacks -----------------------------------------------------------------------------------
 
 static int read_registers(void *context, uint32_t offset, uint32_t *values, uint32_t count) {
   uint8_t words[MOST_BYTES];
@@ -214,7 +215,7 @@ static int flush(void *context, const void *first, size_t bytes, enum vdla_direc
   return 0;
 }
 
-// Opening ------------------------------------------------------------------------------------------
+// Opening -----------------------------------------------------------------------------------------
 
 // Bytes as they are, at the link's speed, for this process alone.
 static int set_up(int port) {
@@ -232,8 +233,8 @@ static int set_up(int port) {
 
 int vdla_serial_open(struct vdla_serial *board, const char *port, size_t bytes,
                      struct vdla_board *reached) {
-  const struct vdla_board own = {board, read_registers, write_register, vdla_way_map, flush,
-                                 vdla_way_wait};
+  const struct vdla_board own = {board,        read_registers, write_register,
+                                 vdla_way_map, flush,          vdla_way_wait};
   *reached = own;
   memset(board, 0, sizeof *board);
   vdla_way_begin(&board->way, "board at ", port);

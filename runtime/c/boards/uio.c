@@ -78,7 +78,7 @@ static void *map_file(const char *path, size_t bytes) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-// The callbacks ------------------------------------------------------------------------------------
+// The callbacks -----------------------------------------------------------------------------------
 
 static int read_registers(void *context, uint32_t offset, uint32_t *values, uint32_t count) {
   for (uint32_t n = 0; n < count; n++) values[n] = read_word(context, offset + 4 * n);
@@ -104,7 +104,7 @@ static int flush(void *context, const void *first, size_t bytes, enum vdla_direc
   return status;
 }
 
-// Opening ------------------------------------------------------------------------------------------
+// Opening -----------------------------------------------------------------------------------------
 
 // Puts the first device called vdla into device, and the names of all into known.
 static void find_device(const char *root, char device[NAME_BYTES], char known[NAME_BYTES]) {
@@ -131,12 +131,15 @@ static int open_memory(struct vdla_uio *board, const char *root) {
   unsigned long long bytes, address;
   snprintf(board->settings, sizeof board->settings, "%s/sys/class/u-dma-buf/udmabuf0", root);
   if (stat(board->settings, &about))
-    return vdla_way_fail(&board->way, "udmabuf0: expected a u-dma-buf, found none; "
-                                      "load its module with a size");
+    return vdla_way_fail(&board->way,
+                         "udmabuf0: expected a u-dma-buf, found none; "
+                         "load its module with a size");
   if (read_setting(board, "size", &bytes) || read_setting(board, "phys_addr", &address)) return -1;
   if (bytes > UINT32_MAX || address > UINT32_MAX - bytes)
-    return vdla_way_fail(&board->way, "udmabuf0: expected memory below 4 GiB, found %llu bytes at "
-                                      "%#llx", bytes, address);
+    return vdla_way_fail(&board->way,
+                         "udmabuf0: expected memory below 4 GiB, found %llu bytes at "
+                         "%#llx",
+                         bytes, address);
   snprintf(path, sizeof path, "%s/dev/udmabuf0", root);
   board->way.memory = map_file(path, (size_t)bytes);
   if (board->way.memory == NULL) return no_file(board, path);
@@ -147,8 +150,8 @@ static int open_memory(struct vdla_uio *board, const char *root) {
 
 int vdla_uio_open(struct vdla_uio *board, const char *root, struct vdla_board *reached) {
   char path[PATH_BYTES], device[NAME_BYTES] = "", known[NAME_BYTES] = "";
-  const struct vdla_board own = {board, read_registers, write_register, vdla_way_map, flush,
-                                 vdla_way_wait};
+  const struct vdla_board own = {board,        read_registers, write_register,
+                                 vdla_way_map, flush,          vdla_way_wait};
   *reached = own;
   root = root ? root : "";
   find_device(root, device, known);
@@ -157,8 +160,10 @@ int vdla_uio_open(struct vdla_uio *board, const char *root, struct vdla_board *r
   if (strlen(root) > sizeof board->settings / 2)
     return vdla_way_fail(&board->way, "root: expected a shorter path, found %.96s…", root);
   if (*device == 0)
-    return vdla_way_fail(&board->way, "uio: expected a device called " VDLA_UIO_NAME ", found %s; "
-                                      "is the device-tree overlay loaded?",
+    return vdla_way_fail(&board->way,
+                         "uio: expected a device called " VDLA_UIO_NAME
+                         ", found %s; "
+                         "is the device-tree overlay loaded?",
                          *known ? known : "no UIO device");
   snprintf(path, sizeof path, "%s/dev/%s", root, device);
   board->registers = map_file(path, VDLA_REGISTERS_BYTES);

@@ -25,7 +25,7 @@ static uint32_t draw(uint32_t below) {
   return below ? (uint32_t)(state >> 33) % below : 0;
 }
 
-// Functions ----------------------------------------------------------------------------------------
+// Functions ---------------------------------------------------------------------------------------
 
 static struct vdla_function functions[FUNCTIONS_AT_MOST];
 static size_t sizes[FUNCTIONS_AT_MOST][MOST_BUFFERS];
@@ -44,11 +44,13 @@ static void touch(int number, void **buffers) {
   if (own->bytes[last]) ((unsigned char *)buffers[last])[draw((uint32_t)own->bytes[last])] ^= 1;
 }
 
-#define STAND_IN(n) static void stand_in_##n(void **buffers) { touch(0##n, buffers); }
+#define STAND_IN(n) \
+  static void stand_in_##n(void **buffers) { touch(0##n, buffers); }
 #define NAME(n) stand_in_##n,
 #define EIGHT(of, n) of(n##0) of(n##1) of(n##2) of(n##3) of(n##4) of(n##5) of(n##6) of(n##7)
-#define ALL(of) EIGHT(of, 0) EIGHT(of, 1) EIGHT(of, 2) EIGHT(of, 3) \
-                EIGHT(of, 4) EIGHT(of, 5) EIGHT(of, 6) EIGHT(of, 7)
+#define ALL(of) \
+  EIGHT(of, 0)  \
+  EIGHT(of, 1) EIGHT(of, 2) EIGHT(of, 3) EIGHT(of, 4) EIGHT(of, 5) EIGHT(of, 6) EIGHT(of, 7)
 ALL(STAND_IN)  // numbered in octal
 static void (*const stand_ins[])(void **) = {ALL(NAME)};
 
@@ -64,8 +66,8 @@ static struct vdla_code code_of(const unsigned char *bytes, size_t size) {
   uint32_t count = net.lists[FUNCTIONS].count;
   if (count > FUNCTIONS_AT_MOST) exit(2);
   for (uint32_t n = 0; n < count; n++)
-    functions[n] = (struct vdla_function){text(&net, word(&net, FUNCTIONS, n)), stand_ins[n],
-                                          sizes[n], 0};
+    functions[n] =
+        (struct vdla_function){text(&net, word(&net, FUNCTIONS, n)), stand_ins[n], sizes[n], 0};
   for (uint32_t step = 0; step < net.lists[STEPS].count; step++) {
     if (step_word(&net, step, STEP_KIND) != STEP_IS_HOST) continue;
     uint32_t function = step_x(&net, step, 0), args = step_word(&net, step, STEP_ARGS);
@@ -77,7 +79,7 @@ static struct vdla_code code_of(const unsigned char *bytes, size_t size) {
   return (struct vdla_code){.functions = functions, .count = count};
 }
 
-// A board ------------------------------------------------------------------------------------------
+// A board -----------------------------------------------------------------------------------------
 
 static int steady;  // the board never fails
 
@@ -91,8 +93,8 @@ static int read_registers(void *context, uint32_t offset, uint32_t *values, uint
   const uint32_t identity[4] = {CORE_IDENTITY, CORE_VERSION, net->isa, net->config};
   for (uint32_t n = 0; n < count; n++)
     values[n] = offset == 0 && n < 4 && !fails(50) ? identity[n]
-                : fails(8)                             ? draw(16)
-                                                       : STATUS_DONE;
+                : fails(8)                         ? draw(16)
+                                                   : STATUS_DONE;
   return fails(200);
 }
 
@@ -127,15 +129,15 @@ static int wait_for(void *context, enum vdla_awaited awaited, uint32_t looks) {
   return looks > 5;
 }
 
-// Mutations ----------------------------------------------------------------------------------------
+// Mutations ---------------------------------------------------------------------------------------
 
 static void put_word(unsigned char *at, uint32_t value) {
   for (int n = 0; n < 4; n++) at[n] = (unsigned char)(value >> 8 * n);
 }
 
 static uint32_t interesting(uint32_t old) {
-  static const uint32_t VALUES[] = {0, 1, 2, 63, 64, 0xFF, 0x100, 0xFFFF, 0x7FFFFFFF, 0x80000000,
-                                    0xFFFFFFF0, 0xFFFFFFFF};
+  static const uint32_t VALUES[] = {0,     1,      2,          63,         64,         0xFF,
+                                    0x100, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF};
   switch (draw(5)) {
     case 0: return VALUES[draw(sizeof VALUES / sizeof *VALUES)];
     case 1: return old + 1;
@@ -179,7 +181,7 @@ static void seal(unsigned char *bytes, size_t size) {
   put_word(table + 4, crc32(table + 8, length - 8));
 }
 
-// Runs ----------------------------------------------------------------------------------------------
+// Runs --------------------------------------------------------------------------------------------
 
 static sigjmp_buf too_long;
 
@@ -256,7 +258,8 @@ int main(int argc, char **argv) {
       state = seed ^ (uint64_t)file << 40 ^ (uint64_t)n * 2654435761u;
       size_t cut = draw(40) ? size : draw((uint32_t)size);
       unsigned char *bytes = aligned_alloc(ALIGN, VDLA_ALIGNED(cut + 1));  // ASan sees beyond cut
-      unsigned char *exact = draw(2) || cut % ALIGN ? malloc(cut ? cut : 1) : aligned_alloc(ALIGN, cut);
+      unsigned char *exact =
+          draw(2) || cut % ALIGN ? malloc(cut ? cut : 1) : aligned_alloc(ALIGN, cut);
       memcpy(bytes, seed_bytes, cut);
       if (cut == size) {
         mutate(bytes, size);
