@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import onnx
 import pytest
@@ -15,6 +17,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.targets.processor.part import native_code
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import Clear, Copy, Next
+from vdla.runtime.table import memory_of
 from vdla.runtime.values import Absent, Each, Listed, Maybe, Rows
 
 
@@ -125,3 +128,18 @@ def test_two_networks_at_once_and_threads():
         for each, outputs in zip(inputs, wanted, strict=True):
             for name, value in in_c.run(each).items():
                 assert value.tobytes() == outputs[name].tobytes()
+
+
+def test_a_state_is_kept_and_restored():
+    made = vdla.compile("digits", device="cpu")
+    in_c, inputs = InC(made), [vdla.random_inputs(made, seed) for seed in (1, 2)]
+    library, net = in_c.package._library(), in_c.net._net
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    first = in_c.run(inputs[0])["logits"]
+    library.vdla_state(net, ctypes.byref(data), ctypes.byref(size))
+    assert size.value == memory_of(made).image
+    kept = ctypes.string_at(data, size.value)
+    assert in_c.run(inputs[1])["logits"].tobytes() != first.tobytes()
+    ctypes.memmove(data, kept, size.value)
+    (output,) = in_c.net._tensors("output")
+    assert output.array().tobytes() == first.tobytes()
