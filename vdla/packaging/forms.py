@@ -19,6 +19,8 @@ from vdla.packaging.objects import WASM, Packaged, model_object
 from vdla.packaging.page import page
 from vdla.packaging.wheel import wheel
 
+BINDINGS = ("vdla.rs", "vdla.go")  # of runtime/c/bindings, to what is linked
+LOADED = (*BINDINGS, "Vdla.java")  # and to what is loaded
 BOARDS = tuple(f"boards/{name}" for name in ("boards.h", "link.h", "boards.c", "uio.c", "serial.c"))
 EXAMPLE = "on_board.c"  # a program that runs a network called digits
 SOURCES = (
@@ -43,8 +45,9 @@ class Form:
 
 
 def _headers(packaged: Packaged) -> Files:
-    """Headers of C, and where there are programs for a board, what reaches boards."""
+    """Headers of C and C++, and where there are programs for a board, what reaches boards."""
     made = {f"{packaged.name}.h": header(packaged).encode(), "vdla.h": shipped("vdla.h")}
+    made |= _bindings("vdla.hpp")
     if packaged.module.accelerated:
         made |= {name.rpartition("/")[2]: shipped(name) for name in BOARDS}
         made[EXAMPLE] = _example(packaged.name)
@@ -57,18 +60,27 @@ def _example(name: str) -> bytes:
     return text.replace("digits", name).replace("DIGITS", name.upper()).encode()
 
 
+def _bindings(*names: str) -> Files:
+    return {name: shipped(f"bindings/{name}") for name in names}
+
+
 def static(packaged: Packaged, version: str) -> Files:
-    """A static library and its headers."""
+    """A static library, its headers, and bindings of languages that a system with threads runs."""
     members = objects(packaged)
     return {
         f"lib{packaged.name}.a": archive(members, symbols(packaged)),
         **_headers(packaged),
+        **_bindings(*(BINDINGS if packaged.processor.threads else ())),
     }
 
 
 def shared(packaged: Packaged, version: str) -> Files:
-    """A shared library and its headers."""
-    return {f"lib{packaged.name}.so": shared_library(packaged), **_headers(packaged)}
+    """A shared library, its headers, and bindings."""
+    return {
+        f"lib{packaged.name}.so": shared_library(packaged),
+        **_headers(packaged),
+        **_bindings(*LOADED),
+    }
 
 
 def sources(packaged: Packaged, version: str) -> Files:
@@ -84,10 +96,7 @@ def sources(packaged: Packaged, version: str) -> Files:
 
 def wasm(packaged: Packaged, version: str) -> Files:
     """A module of WebAssembly, and the JavaScript that runs it in a browser or in Node."""
-    return {
-        f"{packaged.name}.wasm": wasm_module(packaged),
-        "vdla.mjs": shipped("bindings/vdla.mjs"),
-    }
+    return {f"{packaged.name}.wasm": wasm_module(packaged), **_bindings("vdla.mjs")}
 
 
 FORMS = {
