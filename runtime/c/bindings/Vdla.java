@@ -1,4 +1,4 @@
-// A network that `vdla package --as shared` made, in Java 22 or newer (java.lang.foreign), on Linux.
+// A network that `vdla package --as shared` made, in Java 22 or newer, on Linux with 64 bits.
 //
 //     try (Vdla net = new Vdla(Path.of("libdigits.so"), "digits")) {
 //       net.write("image", new float[64]);  // each input, before each run
@@ -11,20 +11,10 @@
 // and uint8 are byte, float16 is short. What fails throws Vdla.Error. Threads may use several
 // networks at once, and one network in turns. java takes --enable-native-access=ALL-UNNAMED.
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
-import java.lang.foreign.ValueLayout;
+import java.lang.foreign.*;
 import java.lang.reflect.Array;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Set;
+import java.util.*;
 
 public final class Vdla implements AutoCloseable {
   /** What went wrong, in words. */

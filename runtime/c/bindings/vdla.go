@@ -58,6 +58,8 @@ type Network struct {
 	isRun   bool
 }
 
+type tensor = C.struct_vdla_tensor
+
 var types = strings.Fields(`bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32
 	float64 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
 	float4_e2m1fn int4 uint4 int2 uint2`) // of enum vdla_type
@@ -136,8 +138,8 @@ func (n *Network) Run() error {
 // Has tells whether the last run gave an output: it may leave out an optional one.
 func (n *Network) Has(name string) (bool, error) {
 	found, err := n.results(name, true)
-	for _, tensor := range found {
-		if tensor.data != nil || tensor.is_list != 0 {
+	for _, each := range found {
+		if each.data != nil || each.is_list != 0 {
 			return true, nil
 		}
 	}
@@ -150,11 +152,9 @@ func Output[T Element](n *Network, name string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found[0].is_list != 0 {
-		return nil, fmt.Errorf("output %s: expected an array, found a list", name)
-	}
-	if found[0].data == nil {
-		return nil, fmt.Errorf("output %s: expected an array, found none", name)
+	if found[0].data == nil || found[0].is_list != 0 {
+		actual := map[bool]string{true: "a list", false: "none"}[found[0].is_list != 0]
+		return nil, fmt.Errorf("output %s: expected an array, found %s", name, actual)
 	}
 	values, err := elements[T](found[0])
 	return append([]T{}, values...), err
@@ -164,20 +164,23 @@ func Output[T Element](n *Network, name string) ([]T, error) {
 func List[T Element](n *Network, name string) ([]Array[T], error) {
 	made := []Array[T]{}
 	found, err := n.results(name, true)
-	for _, tensor := range found {
-		values, err := elements[T](tensor)
+	for _, part := range found {
+		if part.data == nil {
+			continue
+		}
+		values, err := elements[T](part)
 		if err != nil {
 			return nil, err
 		}
-		sides, length := shape(tensor), 1
-		if tensor.is_list != 0 && len(sides) > 0 {
+		sides, length := shape(part), 1
+		if part.is_list != 0 {
 			length, sides = sides[0], sides[1:]
 		}
-		for row := 0; row < length && tensor.data != nil; row++ {
+		for row := 0; row < length; row++ {
 			each, kept := len(values)/length, append([]int{}, sides...)
 			for axis := range kept {
-				if tensor.sizes != nil {
-					kept[axis] = int(unsafe.Slice(tensor.sizes, (row+1)*len(kept))[row*len(kept)+axis])
+				if part.sizes != nil {
+					kept[axis] = int(unsafe.Slice(part.sizes, (row+1)*len(kept))[row*len(kept)+axis])
 				}
 			}
 			made = append(made, Array[T]{kept, first(values[row*each:(row+1)*each], sides, kept)})
@@ -193,23 +196,23 @@ func (n *Network) check(status C.int) error {
 	return errors.New(C.GoString(C.vdla_error(n.net)))
 }
 
-func (n *Network) inputs() []C.struct_vdla_tensor {
-	made := make([]C.struct_vdla_tensor, n.counts.inputs)
+func (n *Network) inputs() []tensor {
+	made := make([]tensor, n.counts.inputs)
 	for number := range made {
 		C.vdla_input(n.net, C.uint32_t(number), &made[number])
 	}
 	return made
 }
 
-func (n *Network) outputs() []C.struct_vdla_tensor {
-	made := make([]C.struct_vdla_tensor, n.counts.outputs)
+func (n *Network) outputs() []tensor {
+	made := make([]tensor, n.counts.outputs)
 	for number := range made {
 		C.vdla_output(n.net, C.uint32_t(number), &made[number])
 	}
 	return made
 }
 
-func (n *Network) results(name string, lists bool) ([]C.struct_vdla_tensor, error) {
+func (n *Network) results(name string, lists bool) ([]tensor, error) {
 	if !n.isRun {
 		return nil, fmt.Errorf("output %s: expected a run after inputs are written, found none", name)
 	}
@@ -217,13 +220,13 @@ func (n *Network) results(name string, lists bool) ([]C.struct_vdla_tensor, erro
 }
 
 // The input or output of a name, or those of a list: y, or y[0], y[1] …
-func named(all []C.struct_vdla_tensor, kind, name string, lists bool) (made []C.struct_vdla_tensor, err error) {
+func named(all []tensor, kind, name string, lists bool) (made []tensor, err error) {
 	names := []string{}
-	for _, tensor := range all {
-		own := C.GoString(tensor.name)
+	for _, each := range all {
+		own := C.GoString(each.name)
 		place := strings.TrimPrefix(own, name+"[")
 		if own == name || lists && place != own && strings.Index(place, "]") == len(place)-1 {
-			made = append(made, tensor)
+			made = append(made, each)
 		}
 		names = append(names, own)
 	}
@@ -233,25 +236,24 @@ func named(all []C.struct_vdla_tensor, kind, name string, lists bool) (made []C.
 	return made, err
 }
 
-func infos(all []C.struct_vdla_tensor) []Info {
-	made := []Info{}
-	for _, tensor := range all {
-		made = append(made, Info{C.GoString(tensor.name), types[tensor._type], shape(tensor)})
+func infos(all []tensor) (made []Info) {
+	for _, each := range all {
+		made = append(made, Info{C.GoString(each.name), types[each._type], shape(each)})
 	}
 	return made
 }
 
-func shape(tensor C.struct_vdla_tensor) []int {
+func shape(of tensor) []int {
 	made := []int{}
-	for _, side := range tensor.shape[:tensor.rank] {
+	for _, side := range of.shape[:of.rank] {
 		made = append(made, int(side))
 	}
 	return made
 }
 
 // The type of Go that has the bytes of elements.
-func stored(tensor C.struct_vdla_tensor) string {
-	switch kind := tensor._type; {
+func stored(of tensor) string {
+	switch kind := of._type; {
 	case kind == C.VDLA_FLOAT16 || kind == C.VDLA_BFLOAT16:
 		return "uint16"
 	case kind == C.VDLA_BOOL || kind > C.VDLA_BFLOAT16:
@@ -261,12 +263,12 @@ func stored(tensor C.struct_vdla_tensor) string {
 	}
 }
 
-func elements[T Element](tensor C.struct_vdla_tensor) ([]T, error) {
-	kind := fmt.Sprintf("%T", *new(T))
-	if own := stored(tensor); kind != own && tensor.data != nil {
-		return nil, fmt.Errorf("output %s: expected to be read as %s, found %s", C.GoString(tensor.name), own, kind)
+func elements[T Element](of tensor) ([]T, error) {
+	kind, own, name := fmt.Sprintf("%T", *new(T)), stored(of), C.GoString(of.name)
+	if kind != own {
+		return nil, fmt.Errorf("output %s: expected to be read as %s, found %s", name, own, kind)
 	}
-	return unsafe.Slice((*T)(tensor.data), uintptr(tensor.bytes)/unsafe.Sizeof(*new(T))), nil
+	return unsafe.Slice((*T)(of.data), uintptr(of.bytes)/unsafe.Sizeof(*new(T))), nil
 }
 
 // The elements of an array that are among the first ones along each axis.

@@ -10,7 +10,7 @@
 //
 // An output is borrowed until the next input is written. Of the list y, list<float>("y") copies the
 // elements; has("y") tells whether the optional output y is there. What fails throws vdla::Error.
-// Elements are of the type of C++ that has their bytes: bool is uint8_t, float16 is uint16_t.
+// Elements are of the type of C++ that has their bytes: float16 is uint16_t, int4 is uint8_t.
 // Threads may use several networks at once, and one network in turns.
 
 #ifndef VDLA_HPP
@@ -126,7 +126,7 @@ class vdla::Network {
     std::vector<Array<T>> made;
     for (const vdla_tensor &tensor : results(name, true)) {
       if (!tensor.data) continue;
-      Shape shape(tensor.shape + (tensor.is_list ? 1 : 0), tensor.shape + tensor.rank);
+      const Shape shape(tensor.shape + (tensor.is_list ? 1 : 0), tensor.shape + tensor.rank);
       const std::size_t length = tensor.is_list ? tensor.shape[0] : 1;
       const Span<T> all = elements<T>(tensor);
       for (std::size_t n = 0; n < length; n++)
@@ -156,8 +156,8 @@ class vdla::Network {
     std::string names;
     for (std::uint32_t n = 0; n < infos.size(); n++) {
       const std::string &own = infos[n].name;
-      const bool is_in_list = own.find(name + "[") == 0 && own.find(']', name.size()) + 1 == own.size();
-      if (own == name || (lists && is_in_list)) check(get(net_, n, &made.emplace_back()));
+      const bool is_listed = own.find(name + "[") == 0 && own.find(']', name.size()) + 1 == own.size();
+      if (own == name || (lists && is_listed)) check(get(net_, n, &made.emplace_back()));
       names += (n ? ", " : "") + own;
     }
     if (made.empty()) throw Error(kind + (": expected " + names) + ", found " + name);
@@ -190,9 +190,9 @@ class vdla::Network {
     return made;
   }
 
+  // The type of C++ that has the bytes of T, or of elements of a type.
   template <class T>
   static std::string stored() {
-    static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, "bool is std::uint8_t");
     const char *kind = std::is_floating_point_v<T> ? "float" : std::is_signed_v<T> ? "int" : "uint";
     return kind + std::to_string(8 * sizeof(T));
   }
