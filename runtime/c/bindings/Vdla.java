@@ -79,18 +79,18 @@ public final class Vdla implements AutoCloseable {
 
   /** Opens the network of a library by its name, that of NAME_open. */
   public Vdla(Path library, String name) {
-    this.library = SymbolLookup.libraryLookup(library, arena);
     MemorySegment opened = arena.allocate(ValueLayout.ADDRESS);
-    long status = BAD_MEMORY;
-    for (long bytes = 4096, last = 0; status == BAD_MEMORY && bytes > last; ) {
-      MemorySegment memory = arena.allocate(bytes, 64);
-      status = call(name + "_open", memory, last = bytes, MemorySegment.NULL, opened);
-      bytes = call("vdla_memory", opened.get(ValueLayout.ADDRESS, 0));
-    }
-    net = opened.get(ValueLayout.ADDRESS, 0);
     try {
+      this.library = SymbolLookup.libraryLookup(library, arena);
+      long status = BAD_MEMORY;
+      for (long bytes = 4096, last = 0; status == BAD_MEMORY && bytes > last; ) {
+        MemorySegment memory = arena.allocate(bytes, 64);
+        status = call(name + "_open", memory, last = bytes, MemorySegment.NULL, opened);
+        bytes = call("vdla_memory", opened.get(ValueLayout.ADDRESS, 0));
+      }
+      net = opened.get(ValueLayout.ADDRESS, 0);
       check(status);
-    } catch (Error error) {
+    } catch (RuntimeException error) {
       arena.close();
       throw error;
     }
@@ -208,11 +208,11 @@ public final class Vdla implements AutoCloseable {
         : each instanceof Long ? ValueLayout.JAVA_LONG : ValueLayout.ADDRESS).toArray(MemoryLayout[]::new);
     boolean isWide = name.equals("vdla_memory") || name.equals("vdla_error");
     ValueLayout result = isWide ? ValueLayout.JAVA_LONG : ValueLayout.JAVA_INT;
-    MemorySegment symbol = library.find(name).orElseThrow(() -> new Error(name + ": expected in the library, found none"));
+    MemorySegment symbol = library.find(name).orElseThrow(() -> new Error("library: expected " + name + ", found none"));
+    FunctionDescriptor described = FunctionDescriptor.of(result, kinds);
     try {
-      Object made = Linker.nativeLinker().downcallHandle(symbol, FunctionDescriptor.of(result, kinds))
-          .invokeWithArguments(arguments);
-      return ((Number) made).longValue();
+      var handle = Linker.nativeLinker().downcallHandle(symbol, described);
+      return ((Number) handle.invokeWithArguments(arguments)).longValue();
     } catch (Throwable error) {
       throw new IllegalStateException(name, error);
     }

@@ -31,17 +31,14 @@ struct vdla {  // C's opaque type, which is the scope of C++'s
   vdla() = delete;
   class Network;
   using Shape = std::vector<std::size_t>;
-
   struct Error : std::runtime_error { using std::runtime_error::runtime_error; };
 
   // An input or output; where one output is a list, its shape begins with the length.
   struct Info { std::string name, type; Shape shape; };
 
-  template <class T>
-  struct Array { Shape shape; std::vector<T> values; };  // an element of a list
+  template <class T> struct Array { Shape shape; std::vector<T> values; };  // an element of a list
 
-  template <class T>
-  struct Span {  // elements, row-major, that somebody else keeps
+  template <class T> struct Span {  // elements, row-major, that somebody else keeps
     const T *first;
     std::size_t count;
     const T *data() const { return first; }
@@ -80,16 +77,14 @@ class vdla::Network {
   struct vdla *handle() const { return net_; }  // for what vdla.h has beside this
 
   // Writes an input: all elements of a vector, an array, a Span or its like.
-  template <class Values>
-  void write(const std::string &name, const Values &values) {
+  template <class Values> void write(const std::string &name, const Values &values) {
     const auto type = stored<std::decay_t<decltype(*std::data(values))>>();
     const vdla_tensor tensor = named(vdla_input, inputs(), name, "inputs", false)[0];
     std::size_t count = 1;
     for (std::uint32_t axis = 0; axis < tensor.rank; axis++) count *= tensor.shape[axis];
     if (std::size(values) != count || type != stored(tensor.type))
-      throw Error("input " + name + ": expected " + stored(tensor.type) + "[" +
-                  std::to_string(count) + "], found " + type + "[" +
-                  std::to_string(std::size(values)) + "]");
+      throw Error("input " + name + ": expected " + stored(tensor.type) + bracketed(count) +
+                  ", found " + type + bracketed(std::size(values)));
     is_run_ = false;
     if (count) std::memcpy(tensor.data, std::data(values), tensor.bytes);
     written_.insert(name);
@@ -112,8 +107,7 @@ class vdla::Network {
   }
 
   // An output's elements, until an input is written.
-  template <class T>
-  Span<T> output(const std::string &name) const {
+  template <class T> Span<T> output(const std::string &name) const {
     const vdla_tensor tensor = results(name, false)[0];
     if (tensor.data && !tensor.is_list) return elements<T>(tensor);
     const char *actual = tensor.is_list ? "a list" : "none";
@@ -121,8 +115,7 @@ class vdla::Network {
   }
 
   // Copies of a list's elements, be they outputs y[0], y[1] … or in one output y.
-  template <class T>
-  std::vector<Array<T>> list(const std::string &name) const {
+  template <class T> std::vector<Array<T>> list(const std::string &name) const {
     std::vector<Array<T>> made;
     for (const vdla_tensor &tensor : results(name, true)) {
       if (!tensor.data) continue;
@@ -138,6 +131,7 @@ class vdla::Network {
 
  private:
   void check(int status) const { if (status != VDLA_OK) throw Error(vdla_error(net_)); }
+  static std::string bracketed(std::size_t n) { return "[" + std::to_string(n) + "]"; }
 
   std::vector<Info> infos(decltype(vdla_input) *get, std::uint32_t count) const {
     std::vector<Info> made(count);
@@ -169,8 +163,7 @@ class vdla::Network {
     throw Error("output " + name + ": expected a run after inputs are written, found none");
   }
 
-  template <class T>
-  static Span<T> elements(const vdla_tensor &tensor) {
+  template <class T> static Span<T> elements(const vdla_tensor &tensor) {
     const std::string name = tensor.name, type = stored(tensor.type);
     if (type != stored<T>())
       throw Error("output " + name + ": expected to be read as " + type + ", found " + stored<T>());
@@ -178,21 +171,19 @@ class vdla::Network {
   }
 
   // A copy of an array, of each axis the first sizes if there are any.
-  template <class T>
-  static Array<T> array(Span<T> all, const Shape &shape, const std::int64_t *sizes) {
+  template <class T> static Array<T> array(Span<T> all, const Shape &shape, const std::int64_t *sizes) {
     Array<T> made{sizes ? Shape(sizes, sizes + shape.size()) : shape, {}};
-    for (std::size_t n = 0; n < all.count; n++) {
-      bool is_within = true;
-      for (std::size_t axis = shape.size(), rest = n; axis-- > 0; rest /= shape[axis])
-        is_within = is_within && rest % shape[axis] < made.shape[axis];
-      if (is_within) made.values.push_back(all[n]);
+    for (std::size_t n = 0, axis; n < all.count; n++) {
+      std::size_t rest = n;
+      for (axis = shape.size(); axis > 0 && rest % shape[axis - 1] < made.shape[axis - 1]; axis--)
+        rest /= shape[axis - 1];
+      if (axis == 0) made.values.push_back(all[n]);
     }
     return made;
   }
 
   // The type of C++ that has the bytes of T, or of elements of a type.
-  template <class T>
-  static std::string stored() {
+  template <class T> static std::string stored() {
     const char *kind = std::is_floating_point_v<T> ? "float" : std::is_signed_v<T> ? "int" : "uint";
     return kind + std::to_string(8 * sizeof(T));
   }
