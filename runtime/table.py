@@ -49,7 +49,7 @@ ALIGN = 64  # bytes: table and constants begin at multiples, so that constants c
 HEAD_WORDS = 16
 WAYS = ("whole", "take", "put")
 STEP_KINDS = tuple(plan.STEPS)
-OUTPUT_KINDS = ("tensor", "rows", "each", "absent", "empty list")
+OUTPUT_KINDS = ("tensor", "rows", "each", "absent", "list")
 SECTION_KINDS = ("constants", "host", "program", "other")
 NAMED = (Next, Call, Accelerate)  # steps that errors of a run name
 
@@ -153,7 +153,7 @@ class _Table:
         elif isinstance(value, Absent):
             yield text, 3, NONE, NONE, NONE, condition
         elif isinstance(value, Listed):
-            if not value.values:
+            if not value.values or condition != NONE:  # the list itself, before its values
                 yield text, 4, NONE, NONE, NONE, condition
             for number, each in enumerate(value.values):
                 yield from self._outputs(f"{name}[{number}]", each, condition)

@@ -72,7 +72,7 @@ static int check_output(struct vdla *net, uint32_t number) {
   uint32_t count = word_at(output + WORD * OUTPUT_COUNT);
   uint32_t sizes = word_at(output + WORD * OUTPUT_SIZES);
   uint32_t condition = word_at(output + WORD * OUTPUT_CONDITION);
-  if (kind > OUTPUT_IS_EMPTY) return wrong(net, "an output", "a known kind", kind);
+  if (kind > OUTPUT_IS_LIST) return wrong(net, "an output", "a known kind", kind);
   if (!is_text(net, word_at(output + WORD * OUTPUT_NAME)))
     return wrong(net, "an output", "a known name", number);
   if (condition != NONE && !is_single(net, condition, VDLA_BOOL))
@@ -210,7 +210,7 @@ static int check_step(struct vdla *net, uint32_t step) {
 // Checks that the functions that are linked are those that the module names.
 static int check_functions(struct vdla *net) {
   uint32_t count = net->lists[FUNCTIONS].count;
-  if (count == 0) return VDLA_OK;
+  if (net->code == NULL && count == 0) return VDLA_OK;
   if (net->code == NULL || net->code->count != count)
     return fail(net, VDLA_BAD_CODE, "code", "as many functions as the module names",
                 net->code ? net->code->count : 0);

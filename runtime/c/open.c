@@ -137,9 +137,9 @@ int vdla_output(struct vdla *net, uint32_t number, struct vdla_tensor *tensor) {
   uint32_t sizes = word_at(output + WORD * OUTPUT_SIZES);
   __builtin_memset(tensor, 0, sizeof *tensor);
   tensor->name = text(net, word_at(output + WORD * OUTPUT_NAME));
-  tensor->is_list = kind == OUTPUT_IS_EMPTY;
-  if (kind >= OUTPUT_IS_ABSENT || (condition != NONE && *tensor_data(net, condition) == 0))
-    return VDLA_OK;
+  if (condition != NONE && *tensor_data(net, condition) == 0) return VDLA_OK;
+  tensor->is_list = kind == OUTPUT_IS_LIST;
+  if (kind >= OUTPUT_IS_ABSENT) return VDLA_OK;
   show(net, word_at(output + WORD * OUTPUT_TENSOR), tensor);
   if (kind == OUTPUT_IS_TENSOR) return VDLA_OK;
   size_t most = tensor->shape[0], each = tensor->bytes / (most ? most : 1);

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 3d100a2d8ed4df09c91fb0f612c2384eb89895da18b8cf9fdaf5ffb6cff706b4
+; ziglang 0.17.1, SHA-256 0650664d5fa4f26caad663d3094b9363935216f440bdc44ab486b1cd5a895a63
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr, i32, i32, ptr, ptr, i32, i32, i32, i32, i32, i32, i32, i32, ptr, i32, [64 x i32], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -1372,179 +1372,186 @@ entry:
   %count1 = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
   %1 = load i32, ptr %count1, align 4
   store i32 %1, ptr %count, align 4
-  %2 = load i32, ptr %count, align 4
-  %cmp = icmp eq i32 %2, 0
-  br i1 %cmp, label %if.then, label %if.end
+  %2 = load ptr, ptr %net.addr, align 4
+  %code = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 8
+  %3 = load ptr, ptr %code, align 4
+  %cmp = icmp eq ptr %3, null
+  br i1 %cmp, label %land.lhs.true, label %if.end
+
+land.lhs.true:
+  %4 = load i32, ptr %count, align 4
+  %cmp2 = icmp eq i32 %4, 0
+  br i1 %cmp2, label %if.then, label %if.end
 
 if.then:
   store i32 0, ptr %retval, align 4
   br label %return
 
 if.end:
-  %3 = load ptr, ptr %net.addr, align 4
-  %code = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 8
-  %4 = load ptr, ptr %code, align 4
-  %cmp2 = icmp eq ptr %4, null
-  br i1 %cmp2, label %if.then6, label %lor.lhs.false
-
-lor.lhs.false:
   %5 = load ptr, ptr %net.addr, align 4
   %code3 = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 8
   %6 = load ptr, ptr %code3, align 4
-  %count4 = getelementptr inbounds %struct.vdla_code, ptr %6, i32 0, i32 1
-  %7 = load i32, ptr %count4, align 4
-  %8 = load i32, ptr %count, align 4
-  %cmp5 = icmp ne i32 %7, %8
-  br i1 %cmp5, label %if.then6, label %if.end10
+  %cmp4 = icmp eq ptr %6, null
+  br i1 %cmp4, label %if.then8, label %lor.lhs.false
 
-if.then6:
-  %9 = load ptr, ptr %net.addr, align 4
-  %10 = load ptr, ptr %net.addr, align 4
-  %code7 = getelementptr inbounds %struct.vdla, ptr %10, i32 0, i32 8
-  %11 = load ptr, ptr %code7, align 4
-  %tobool = icmp ne ptr %11, null
+lor.lhs.false:
+  %7 = load ptr, ptr %net.addr, align 4
+  %code5 = getelementptr inbounds %struct.vdla, ptr %7, i32 0, i32 8
+  %8 = load ptr, ptr %code5, align 4
+  %count6 = getelementptr inbounds %struct.vdla_code, ptr %8, i32 0, i32 1
+  %9 = load i32, ptr %count6, align 4
+  %10 = load i32, ptr %count, align 4
+  %cmp7 = icmp ne i32 %9, %10
+  br i1 %cmp7, label %if.then8, label %if.end12
+
+if.then8:
+  %11 = load ptr, ptr %net.addr, align 4
+  %12 = load ptr, ptr %net.addr, align 4
+  %code9 = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 8
+  %13 = load ptr, ptr %code9, align 4
+  %tobool = icmp ne ptr %13, null
   br i1 %tobool, label %cond.true, label %cond.false
 
 cond.true:
-  %12 = load ptr, ptr %net.addr, align 4
-  %code8 = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 8
-  %13 = load ptr, ptr %code8, align 4
-  %count9 = getelementptr inbounds %struct.vdla_code, ptr %13, i32 0, i32 1
-  %14 = load i32, ptr %count9, align 4
+  %14 = load ptr, ptr %net.addr, align 4
+  %code10 = getelementptr inbounds %struct.vdla, ptr %14, i32 0, i32 8
+  %15 = load ptr, ptr %code10, align 4
+  %count11 = getelementptr inbounds %struct.vdla_code, ptr %15, i32 0, i32 1
+  %16 = load i32, ptr %count11, align 4
   br label %cond.end
 
 cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ %14, %cond.true ], [ 0, %cond.false ]
-  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.40, ptr @.str.41, i32 %cond)
+  %cond = phi i32 [ %16, %cond.true ], [ 0, %cond.false ]
+  %call = call i32 @fail(ptr %11, i32 2, ptr @.str.40, ptr @.str.41, i32 %cond)
   store i32 %call, ptr %retval, align 4
   br label %return
 
-if.end10:
-  %15 = load ptr, ptr %net.addr, align 4
-  %code11 = getelementptr inbounds %struct.vdla, ptr %15, i32 0, i32 8
-  %16 = load ptr, ptr %code11, align 4
-  %is_for_this_processor = getelementptr inbounds %struct.vdla_code, ptr %16, i32 0, i32 2
-  %17 = load ptr, ptr %is_for_this_processor, align 4
-  %tobool12 = icmp ne ptr %17, null
-  br i1 %tobool12, label %land.lhs.true, label %if.end18
+if.end12:
+  %17 = load ptr, ptr %net.addr, align 4
+  %code13 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 8
+  %18 = load ptr, ptr %code13, align 4
+  %is_for_this_processor = getelementptr inbounds %struct.vdla_code, ptr %18, i32 0, i32 2
+  %19 = load ptr, ptr %is_for_this_processor, align 4
+  %tobool14 = icmp ne ptr %19, null
+  br i1 %tobool14, label %land.lhs.true15, label %if.end21
 
-land.lhs.true:
-  %18 = load ptr, ptr %net.addr, align 4
-  %code13 = getelementptr inbounds %struct.vdla, ptr %18, i32 0, i32 8
-  %19 = load ptr, ptr %code13, align 4
-  %is_for_this_processor14 = getelementptr inbounds %struct.vdla_code, ptr %19, i32 0, i32 2
-  %20 = load ptr, ptr %is_for_this_processor14, align 4
-  %call15 = call i32 %20()
-  %tobool16 = icmp ne i32 %call15, 0
-  br i1 %tobool16, label %if.end18, label %if.then17
+land.lhs.true15:
+  %20 = load ptr, ptr %net.addr, align 4
+  %code16 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 8
+  %21 = load ptr, ptr %code16, align 4
+  %is_for_this_processor17 = getelementptr inbounds %struct.vdla_code, ptr %21, i32 0, i32 2
+  %22 = load ptr, ptr %is_for_this_processor17, align 4
+  %call18 = call i32 %22()
+  %tobool19 = icmp ne i32 %call18, 0
+  br i1 %tobool19, label %if.end21, label %if.then20
 
-if.then17:
-  %21 = load ptr, ptr %net.addr, align 4
-  call void @begin_error(ptr %21, ptr %words)
+if.then20:
+  %23 = load ptr, ptr %net.addr, align 4
+  call void @begin_error(ptr %23, ptr %words)
   call void @put(ptr %words, ptr @.str.42)
   store i32 2, ptr %retval, align 4
   br label %return
 
-if.end18:
+if.end21:
   store i32 0, ptr %n, align 4
   br label %for.cond
 
 for.cond:
-  %22 = load i32, ptr %n, align 4
-  %23 = load i32, ptr %count, align 4
-  %cmp19 = icmp ult i32 %22, %23
-  br i1 %cmp19, label %for.body, label %for.end
+  %24 = load i32, ptr %n, align 4
+  %25 = load i32, ptr %count, align 4
+  %cmp22 = icmp ult i32 %24, %25
+  br i1 %cmp22, label %for.body, label %for.end
 
 for.body:
-  %24 = load ptr, ptr %net.addr, align 4
-  %25 = load i32, ptr %n, align 4
-  %call20 = call i32 @word(ptr %24, i32 6, i32 %25)
-  store i32 %call20, ptr %place, align 4
   %26 = load ptr, ptr %net.addr, align 4
-  %27 = load i32, ptr %place, align 4
-  %call21 = call i32 @is_text(ptr %26, i32 %27)
-  %tobool22 = icmp ne i32 %call21, 0
-  br i1 %tobool22, label %if.end25, label %if.then23
-
-if.then23:
+  %27 = load i32, ptr %n, align 4
+  %call23 = call i32 @word(ptr %26, i32 6, i32 %27)
+  store i32 %call23, ptr %place, align 4
   %28 = load ptr, ptr %net.addr, align 4
-  %29 = load i32, ptr %n, align 4
-  %call24 = call i32 @wrong(ptr %28, ptr @.str.43, ptr @.str.44, i32 %29)
-  store i32 %call24, ptr %retval, align 4
+  %29 = load i32, ptr %place, align 4
+  %call24 = call i32 @is_text(ptr %28, i32 %29)
+  %tobool25 = icmp ne i32 %call24, 0
+  br i1 %tobool25, label %if.end28, label %if.then26
+
+if.then26:
+  %30 = load ptr, ptr %net.addr, align 4
+  %31 = load i32, ptr %n, align 4
+  %call27 = call i32 @wrong(ptr %30, ptr @.str.43, ptr @.str.44, i32 %31)
+  store i32 %call27, ptr %retval, align 4
   br label %return
 
-if.end25:
-  %30 = load ptr, ptr %net.addr, align 4
-  %31 = load i32, ptr %place, align 4
-  %call26 = call ptr @text(ptr %30, i32 %31)
-  store ptr %call26, ptr %name, align 4
+if.end28:
   %32 = load ptr, ptr %net.addr, align 4
-  %code27 = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 8
-  %33 = load ptr, ptr %code27, align 4
-  %functions = getelementptr inbounds %struct.vdla_code, ptr %33, i32 0, i32 0
-  %34 = load ptr, ptr %functions, align 4
-  %35 = load i32, ptr %n, align 4
-  %arrayidx28 = getelementptr inbounds %struct.vdla_function, ptr %34, i32 %35
-  %name29 = getelementptr inbounds %struct.vdla_function, ptr %arrayidx28, i32 0, i32 0
-  %36 = load ptr, ptr %name29, align 4
-  store ptr %36, ptr %own, align 4
+  %33 = load i32, ptr %place, align 4
+  %call29 = call ptr @text(ptr %32, i32 %33)
+  store ptr %call29, ptr %name, align 4
+  %34 = load ptr, ptr %net.addr, align 4
+  %code30 = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 8
+  %35 = load ptr, ptr %code30, align 4
+  %functions = getelementptr inbounds %struct.vdla_code, ptr %35, i32 0, i32 0
+  %36 = load ptr, ptr %functions, align 4
+  %37 = load i32, ptr %n, align 4
+  %arrayidx31 = getelementptr inbounds %struct.vdla_function, ptr %36, i32 %37
+  %name32 = getelementptr inbounds %struct.vdla_function, ptr %arrayidx31, i32 0, i32 0
+  %38 = load ptr, ptr %name32, align 4
+  store ptr %38, ptr %own, align 4
   br label %while.cond
 
 while.cond:
-  %37 = load ptr, ptr %name, align 4
-  %38 = load i8, ptr %37, align 1
-  %conv = zext i8 %38 to i32
-  %tobool30 = icmp ne i32 %conv, 0
-  br i1 %tobool30, label %land.rhs, label %land.end
-
-land.rhs:
   %39 = load ptr, ptr %name, align 4
   %40 = load i8, ptr %39, align 1
-  %conv31 = zext i8 %40 to i32
-  %41 = load ptr, ptr %own, align 4
+  %conv = zext i8 %40 to i32
+  %tobool33 = icmp ne i32 %conv, 0
+  br i1 %tobool33, label %land.rhs, label %land.end
+
+land.rhs:
+  %41 = load ptr, ptr %name, align 4
   %42 = load i8, ptr %41, align 1
-  %conv32 = zext i8 %42 to i32
-  %cmp33 = icmp eq i32 %conv31, %conv32
+  %conv34 = zext i8 %42 to i32
+  %43 = load ptr, ptr %own, align 4
+  %44 = load i8, ptr %43, align 1
+  %conv35 = zext i8 %44 to i32
+  %cmp36 = icmp eq i32 %conv34, %conv35
   br label %land.end
 
 land.end:
-  %43 = phi i1 [ false, %while.cond ], [ %cmp33, %land.rhs ]
-  br i1 %43, label %while.body, label %while.end
+  %45 = phi i1 [ false, %while.cond ], [ %cmp36, %land.rhs ]
+  br i1 %45, label %while.body, label %while.end
 
 while.body:
-  %44 = load ptr, ptr %name, align 4
-  %incdec.ptr = getelementptr inbounds i8, ptr %44, i32 1
+  %46 = load ptr, ptr %name, align 4
+  %incdec.ptr = getelementptr inbounds i8, ptr %46, i32 1
   store ptr %incdec.ptr, ptr %name, align 4
-  %45 = load ptr, ptr %own, align 4
-  %incdec.ptr35 = getelementptr inbounds i8, ptr %45, i32 1
-  store ptr %incdec.ptr35, ptr %own, align 4
+  %47 = load ptr, ptr %own, align 4
+  %incdec.ptr38 = getelementptr inbounds i8, ptr %47, i32 1
+  store ptr %incdec.ptr38, ptr %own, align 4
   br label %while.cond
 
 while.end:
-  %46 = load ptr, ptr %name, align 4
-  %47 = load i8, ptr %46, align 1
-  %conv36 = zext i8 %47 to i32
-  %48 = load ptr, ptr %own, align 4
+  %48 = load ptr, ptr %name, align 4
   %49 = load i8, ptr %48, align 1
-  %conv37 = zext i8 %49 to i32
-  %cmp38 = icmp ne i32 %conv36, %conv37
-  br i1 %cmp38, label %if.then40, label %if.end42
+  %conv39 = zext i8 %49 to i32
+  %50 = load ptr, ptr %own, align 4
+  %51 = load i8, ptr %50, align 1
+  %conv40 = zext i8 %51 to i32
+  %cmp41 = icmp ne i32 %conv39, %conv40
+  br i1 %cmp41, label %if.then43, label %if.end45
 
-if.then40:
-  %50 = load ptr, ptr %net.addr, align 4
-  %call41 = call i32 @fail_with(ptr %50, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
-  store i32 %call41, ptr %retval, align 4
+if.then43:
+  %52 = load ptr, ptr %net.addr, align 4
+  %call44 = call i32 @fail_with(ptr %52, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
+  store i32 %call44, ptr %retval, align 4
   br label %return
 
-if.end42:
+if.end45:
   br label %for.inc
 
 for.inc:
-  %51 = load i32, ptr %n, align 4
-  %inc = add i32 %51, 1
+  %53 = load i32, ptr %n, align 4
+  %inc = add i32 %53, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -1553,8 +1560,8 @@ for.end:
   br label %return
 
 return:
-  %52 = load i32, ptr %retval, align 4
-  ret i32 %52
+  %54 = load i32, ptr %retval, align 4
+  ret i32 %54
 }
 
 define internal i32 @check_each(ptr %net, i32 %list, ptr %check) nounwind {
@@ -3078,54 +3085,58 @@ if.end:
   %13 = load ptr, ptr %tensor.addr, align 4
   %name = getelementptr inbounds %struct.vdla_tensor, ptr %13, i32 0, i32 0
   store ptr %call9, ptr %name, align 4
-  %14 = load i32, ptr %kind, align 4
-  %cmp10 = icmp eq i32 %14, 4
-  %conv = zext i1 %cmp10 to i32
-  %15 = load ptr, ptr %tensor.addr, align 4
-  %is_list = getelementptr inbounds %struct.vdla_tensor, ptr %15, i32 0, i32 7
-  store i32 %conv, ptr %is_list, align 4
-  %16 = load i32, ptr %kind, align 4
-  %cmp11 = icmp uge i32 %16, 3
-  br i1 %cmp11, label %if.then19, label %lor.lhs.false
-
-lor.lhs.false:
-  %17 = load i32, ptr %condition, align 4
-  %cmp13 = icmp ne i32 %17, -1
-  br i1 %cmp13, label %land.lhs.true, label %if.end20
+  %14 = load i32, ptr %condition, align 4
+  %cmp10 = icmp ne i32 %14, -1
+  br i1 %cmp10, label %land.lhs.true, label %if.end15
 
 land.lhs.true:
-  %18 = load ptr, ptr %net.addr, align 4
-  %19 = load i32, ptr %condition, align 4
-  %call15 = call ptr @tensor_data(ptr %18, i32 %19)
-  %20 = load i8, ptr %call15, align 1
-  %conv16 = zext i8 %20 to i32
-  %cmp17 = icmp eq i32 %conv16, 0
-  br i1 %cmp17, label %if.then19, label %if.end20
+  %15 = load ptr, ptr %net.addr, align 4
+  %16 = load i32, ptr %condition, align 4
+  %call11 = call ptr @tensor_data(ptr %15, i32 %16)
+  %17 = load i8, ptr %call11, align 1
+  %conv = zext i8 %17 to i32
+  %cmp12 = icmp eq i32 %conv, 0
+  br i1 %cmp12, label %if.then14, label %if.end15
 
-if.then19:
+if.then14:
   store i32 0, ptr %retval, align 4
   br label %return
 
-if.end20:
+if.end15:
+  %18 = load i32, ptr %kind, align 4
+  %cmp16 = icmp eq i32 %18, 4
+  %conv17 = zext i1 %cmp16 to i32
+  %19 = load ptr, ptr %tensor.addr, align 4
+  %is_list = getelementptr inbounds %struct.vdla_tensor, ptr %19, i32 0, i32 7
+  store i32 %conv17, ptr %is_list, align 4
+  %20 = load i32, ptr %kind, align 4
+  %cmp18 = icmp uge i32 %20, 3
+  br i1 %cmp18, label %if.then20, label %if.end21
+
+if.then20:
+  store i32 0, ptr %retval, align 4
+  br label %return
+
+if.end21:
   %21 = load ptr, ptr %net.addr, align 4
   %22 = load ptr, ptr %output, align 4
-  %add.ptr21 = getelementptr inbounds i8, ptr %22, i32 8
-  %call22 = call i32 @word_at(ptr %add.ptr21)
+  %add.ptr22 = getelementptr inbounds i8, ptr %22, i32 8
+  %call23 = call i32 @word_at(ptr %add.ptr22)
   %23 = load ptr, ptr %tensor.addr, align 4
-  call void @show(ptr %21, i32 %call22, ptr %23)
+  call void @show(ptr %21, i32 %call23, ptr %23)
   %24 = load i32, ptr %kind, align 4
-  %cmp23 = icmp eq i32 %24, 0
-  br i1 %cmp23, label %if.then25, label %if.end26
+  %cmp24 = icmp eq i32 %24, 0
+  br i1 %cmp24, label %if.then26, label %if.end27
 
-if.then25:
+if.then26:
   store i32 0, ptr %retval, align 4
   br label %return
 
-if.end26:
+if.end27:
   %25 = load ptr, ptr %tensor.addr, align 4
   %shape = getelementptr inbounds %struct.vdla_tensor, ptr %25, i32 0, i32 5
-  %arrayidx27 = getelementptr inbounds [8 x i32], ptr %shape, i32 0, i32 0
-  %26 = load i32, ptr %arrayidx27, align 4
+  %arrayidx28 = getelementptr inbounds [8 x i32], ptr %shape, i32 0, i32 0
+  %26 = load i32, ptr %arrayidx28, align 4
   store i32 %26, ptr %most, align 4
   %27 = load ptr, ptr %tensor.addr, align 4
   %bytes = getelementptr inbounds %struct.vdla_tensor, ptr %27, i32 0, i32 2
@@ -3147,50 +3158,50 @@ cond.end:
   store i32 %div, ptr %each, align 4
   %31 = load ptr, ptr %net.addr, align 4
   %32 = load ptr, ptr %output, align 4
-  %add.ptr28 = getelementptr inbounds i8, ptr %32, i32 12
-  %call29 = call i32 @word_at(ptr %add.ptr28)
+  %add.ptr29 = getelementptr inbounds i8, ptr %32, i32 12
+  %call30 = call i32 @word_at(ptr %add.ptr29)
   %33 = load i32, ptr %most, align 4
-  %call30 = call i32 @count_of(ptr %31, i32 %call29, i32 %33)
+  %call31 = call i32 @count_of(ptr %31, i32 %call30, i32 %33)
   %34 = load ptr, ptr %tensor.addr, align 4
-  %shape31 = getelementptr inbounds %struct.vdla_tensor, ptr %34, i32 0, i32 5
-  %arrayidx32 = getelementptr inbounds [8 x i32], ptr %shape31, i32 0, i32 0
-  store i32 %call30, ptr %arrayidx32, align 4
+  %shape32 = getelementptr inbounds %struct.vdla_tensor, ptr %34, i32 0, i32 5
+  %arrayidx33 = getelementptr inbounds [8 x i32], ptr %shape32, i32 0, i32 0
+  store i32 %call31, ptr %arrayidx33, align 4
   %35 = load i32, ptr %each, align 4
   %36 = load ptr, ptr %tensor.addr, align 4
-  %shape33 = getelementptr inbounds %struct.vdla_tensor, ptr %36, i32 0, i32 5
-  %arrayidx34 = getelementptr inbounds [8 x i32], ptr %shape33, i32 0, i32 0
-  %37 = load i32, ptr %arrayidx34, align 4
+  %shape34 = getelementptr inbounds %struct.vdla_tensor, ptr %36, i32 0, i32 5
+  %arrayidx35 = getelementptr inbounds [8 x i32], ptr %shape34, i32 0, i32 0
+  %37 = load i32, ptr %arrayidx35, align 4
   %mul = mul i32 %35, %37
   %38 = load ptr, ptr %tensor.addr, align 4
-  %bytes35 = getelementptr inbounds %struct.vdla_tensor, ptr %38, i32 0, i32 2
-  store i32 %mul, ptr %bytes35, align 4
+  %bytes36 = getelementptr inbounds %struct.vdla_tensor, ptr %38, i32 0, i32 2
+  store i32 %mul, ptr %bytes36, align 4
   %39 = load i32, ptr %kind, align 4
-  %cmp36 = icmp eq i32 %39, 2
-  %conv37 = zext i1 %cmp36 to i32
+  %cmp37 = icmp eq i32 %39, 2
+  %conv38 = zext i1 %cmp37 to i32
   %40 = load ptr, ptr %tensor.addr, align 4
-  %is_list38 = getelementptr inbounds %struct.vdla_tensor, ptr %40, i32 0, i32 7
-  store i32 %conv37, ptr %is_list38, align 4
+  %is_list39 = getelementptr inbounds %struct.vdla_tensor, ptr %40, i32 0, i32 7
+  store i32 %conv38, ptr %is_list39, align 4
   %41 = load ptr, ptr %tensor.addr, align 4
-  %is_list39 = getelementptr inbounds %struct.vdla_tensor, ptr %41, i32 0, i32 7
-  %42 = load i32, ptr %is_list39, align 4
-  %tobool40 = icmp ne i32 %42, 0
-  br i1 %tobool40, label %land.lhs.true41, label %if.end47
+  %is_list40 = getelementptr inbounds %struct.vdla_tensor, ptr %41, i32 0, i32 7
+  %42 = load i32, ptr %is_list40, align 4
+  %tobool41 = icmp ne i32 %42, 0
+  br i1 %tobool41, label %land.lhs.true42, label %if.end48
 
-land.lhs.true41:
+land.lhs.true42:
   %43 = load i32, ptr %sizes, align 4
-  %cmp42 = icmp ne i32 %43, -1
-  br i1 %cmp42, label %if.then44, label %if.end47
+  %cmp43 = icmp ne i32 %43, -1
+  br i1 %cmp43, label %if.then45, label %if.end48
 
-if.then44:
+if.then45:
   %44 = load ptr, ptr %net.addr, align 4
   %45 = load i32, ptr %sizes, align 4
-  %call45 = call ptr @tensor_data(ptr %44, i32 %45)
+  %call46 = call ptr @tensor_data(ptr %44, i32 %45)
   %46 = load ptr, ptr %tensor.addr, align 4
-  %sizes46 = getelementptr inbounds %struct.vdla_tensor, ptr %46, i32 0, i32 6
-  store ptr %call45, ptr %sizes46, align 4
-  br label %if.end47
+  %sizes47 = getelementptr inbounds %struct.vdla_tensor, ptr %46, i32 0, i32 6
+  store ptr %call46, ptr %sizes47, align 4
+  br label %if.end48
 
-if.end47:
+if.end48:
   store i32 0, ptr %retval, align 4
   br label %return
 

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 3d100a2d8ed4df09c91fb0f612c2384eb89895da18b8cf9fdaf5ffb6cff706b4
+; ziglang 0.17.1, SHA-256 0650664d5fa4f26caad663d3094b9363935216f440bdc44ab486b1cd5a895a63
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -1392,182 +1392,189 @@ entry:
   %count1 = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
   %1 = load i32, ptr %count1, align 8
   store i32 %1, ptr %count, align 4
-  %2 = load i32, ptr %count, align 4
-  %cmp = icmp eq i32 %2, 0
-  br i1 %cmp, label %if.then, label %if.end
+  %2 = load ptr, ptr %net.addr, align 8
+  %code = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 8
+  %3 = load ptr, ptr %code, align 8
+  %cmp = icmp eq ptr %3, null
+  br i1 %cmp, label %land.lhs.true, label %if.end
+
+land.lhs.true:
+  %4 = load i32, ptr %count, align 4
+  %cmp2 = icmp eq i32 %4, 0
+  br i1 %cmp2, label %if.then, label %if.end
 
 if.then:
   store i32 0, ptr %retval, align 4
   br label %return
 
 if.end:
-  %3 = load ptr, ptr %net.addr, align 8
-  %code = getelementptr inbounds %struct.vdla, ptr %3, i32 0, i32 8
-  %4 = load ptr, ptr %code, align 8
-  %cmp2 = icmp eq ptr %4, null
-  br i1 %cmp2, label %if.then7, label %lor.lhs.false
-
-lor.lhs.false:
   %5 = load ptr, ptr %net.addr, align 8
   %code3 = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 8
   %6 = load ptr, ptr %code3, align 8
-  %count4 = getelementptr inbounds %struct.vdla_code, ptr %6, i32 0, i32 1
-  %7 = load i64, ptr %count4, align 8
-  %8 = load i32, ptr %count, align 4
-  %conv = zext i32 %8 to i64
-  %cmp5 = icmp ne i64 %7, %conv
-  br i1 %cmp5, label %if.then7, label %if.end11
+  %cmp4 = icmp eq ptr %6, null
+  br i1 %cmp4, label %if.then9, label %lor.lhs.false
 
-if.then7:
-  %9 = load ptr, ptr %net.addr, align 8
-  %10 = load ptr, ptr %net.addr, align 8
-  %code8 = getelementptr inbounds %struct.vdla, ptr %10, i32 0, i32 8
-  %11 = load ptr, ptr %code8, align 8
-  %tobool = icmp ne ptr %11, null
+lor.lhs.false:
+  %7 = load ptr, ptr %net.addr, align 8
+  %code5 = getelementptr inbounds %struct.vdla, ptr %7, i32 0, i32 8
+  %8 = load ptr, ptr %code5, align 8
+  %count6 = getelementptr inbounds %struct.vdla_code, ptr %8, i32 0, i32 1
+  %9 = load i64, ptr %count6, align 8
+  %10 = load i32, ptr %count, align 4
+  %conv = zext i32 %10 to i64
+  %cmp7 = icmp ne i64 %9, %conv
+  br i1 %cmp7, label %if.then9, label %if.end13
+
+if.then9:
+  %11 = load ptr, ptr %net.addr, align 8
+  %12 = load ptr, ptr %net.addr, align 8
+  %code10 = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 8
+  %13 = load ptr, ptr %code10, align 8
+  %tobool = icmp ne ptr %13, null
   br i1 %tobool, label %cond.true, label %cond.false
 
 cond.true:
-  %12 = load ptr, ptr %net.addr, align 8
-  %code9 = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 8
-  %13 = load ptr, ptr %code9, align 8
-  %count10 = getelementptr inbounds %struct.vdla_code, ptr %13, i32 0, i32 1
-  %14 = load i64, ptr %count10, align 8
+  %14 = load ptr, ptr %net.addr, align 8
+  %code11 = getelementptr inbounds %struct.vdla, ptr %14, i32 0, i32 8
+  %15 = load ptr, ptr %code11, align 8
+  %count12 = getelementptr inbounds %struct.vdla_code, ptr %15, i32 0, i32 1
+  %16 = load i64, ptr %count12, align 8
   br label %cond.end
 
 cond.false:
   br label %cond.end
 
 cond.end:
-  %cond = phi i64 [ %14, %cond.true ], [ 0, %cond.false ]
-  %call = call i32 @fail(ptr %9, i32 2, ptr @.str.40, ptr @.str.41, i64 %cond)
+  %cond = phi i64 [ %16, %cond.true ], [ 0, %cond.false ]
+  %call = call i32 @fail(ptr %11, i32 2, ptr @.str.40, ptr @.str.41, i64 %cond)
   store i32 %call, ptr %retval, align 4
   br label %return
 
-if.end11:
-  %15 = load ptr, ptr %net.addr, align 8
-  %code12 = getelementptr inbounds %struct.vdla, ptr %15, i32 0, i32 8
-  %16 = load ptr, ptr %code12, align 8
-  %is_for_this_processor = getelementptr inbounds %struct.vdla_code, ptr %16, i32 0, i32 2
-  %17 = load ptr, ptr %is_for_this_processor, align 8
-  %tobool13 = icmp ne ptr %17, null
-  br i1 %tobool13, label %land.lhs.true, label %if.end19
+if.end13:
+  %17 = load ptr, ptr %net.addr, align 8
+  %code14 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 8
+  %18 = load ptr, ptr %code14, align 8
+  %is_for_this_processor = getelementptr inbounds %struct.vdla_code, ptr %18, i32 0, i32 2
+  %19 = load ptr, ptr %is_for_this_processor, align 8
+  %tobool15 = icmp ne ptr %19, null
+  br i1 %tobool15, label %land.lhs.true16, label %if.end22
 
-land.lhs.true:
-  %18 = load ptr, ptr %net.addr, align 8
-  %code14 = getelementptr inbounds %struct.vdla, ptr %18, i32 0, i32 8
-  %19 = load ptr, ptr %code14, align 8
-  %is_for_this_processor15 = getelementptr inbounds %struct.vdla_code, ptr %19, i32 0, i32 2
-  %20 = load ptr, ptr %is_for_this_processor15, align 8
-  %call16 = call i32 %20()
-  %tobool17 = icmp ne i32 %call16, 0
-  br i1 %tobool17, label %if.end19, label %if.then18
+land.lhs.true16:
+  %20 = load ptr, ptr %net.addr, align 8
+  %code17 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 8
+  %21 = load ptr, ptr %code17, align 8
+  %is_for_this_processor18 = getelementptr inbounds %struct.vdla_code, ptr %21, i32 0, i32 2
+  %22 = load ptr, ptr %is_for_this_processor18, align 8
+  %call19 = call i32 %22()
+  %tobool20 = icmp ne i32 %call19, 0
+  br i1 %tobool20, label %if.end22, label %if.then21
 
-if.then18:
-  %21 = load ptr, ptr %net.addr, align 8
-  call void @begin_error(ptr %21, ptr %words)
+if.then21:
+  %23 = load ptr, ptr %net.addr, align 8
+  call void @begin_error(ptr %23, ptr %words)
   call void @put(ptr %words, ptr @.str.42)
   store i32 2, ptr %retval, align 4
   br label %return
 
-if.end19:
+if.end22:
   store i32 0, ptr %n, align 4
   br label %for.cond
 
 for.cond:
-  %22 = load i32, ptr %n, align 4
-  %23 = load i32, ptr %count, align 4
-  %cmp20 = icmp ult i32 %22, %23
-  br i1 %cmp20, label %for.body, label %for.end
+  %24 = load i32, ptr %n, align 4
+  %25 = load i32, ptr %count, align 4
+  %cmp23 = icmp ult i32 %24, %25
+  br i1 %cmp23, label %for.body, label %for.end
 
 for.body:
-  %24 = load ptr, ptr %net.addr, align 8
-  %25 = load i32, ptr %n, align 4
-  %call22 = call i32 @word(ptr %24, i32 6, i32 %25)
-  store i32 %call22, ptr %place, align 4
   %26 = load ptr, ptr %net.addr, align 8
-  %27 = load i32, ptr %place, align 4
-  %call23 = call i32 @is_text(ptr %26, i32 %27)
-  %tobool24 = icmp ne i32 %call23, 0
-  br i1 %tobool24, label %if.end28, label %if.then25
-
-if.then25:
+  %27 = load i32, ptr %n, align 4
+  %call25 = call i32 @word(ptr %26, i32 6, i32 %27)
+  store i32 %call25, ptr %place, align 4
   %28 = load ptr, ptr %net.addr, align 8
-  %29 = load i32, ptr %n, align 4
-  %conv26 = zext i32 %29 to i64
-  %call27 = call i32 @wrong(ptr %28, ptr @.str.43, ptr @.str.44, i64 %conv26)
-  store i32 %call27, ptr %retval, align 4
+  %29 = load i32, ptr %place, align 4
+  %call26 = call i32 @is_text(ptr %28, i32 %29)
+  %tobool27 = icmp ne i32 %call26, 0
+  br i1 %tobool27, label %if.end31, label %if.then28
+
+if.then28:
+  %30 = load ptr, ptr %net.addr, align 8
+  %31 = load i32, ptr %n, align 4
+  %conv29 = zext i32 %31 to i64
+  %call30 = call i32 @wrong(ptr %30, ptr @.str.43, ptr @.str.44, i64 %conv29)
+  store i32 %call30, ptr %retval, align 4
   br label %return
 
-if.end28:
-  %30 = load ptr, ptr %net.addr, align 8
-  %31 = load i32, ptr %place, align 4
-  %call29 = call ptr @text(ptr %30, i32 %31)
-  store ptr %call29, ptr %name, align 8
+if.end31:
   %32 = load ptr, ptr %net.addr, align 8
-  %code30 = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 8
-  %33 = load ptr, ptr %code30, align 8
-  %functions = getelementptr inbounds %struct.vdla_code, ptr %33, i32 0, i32 0
-  %34 = load ptr, ptr %functions, align 8
-  %35 = load i32, ptr %n, align 4
-  %idxprom = zext i32 %35 to i64
-  %arrayidx31 = getelementptr inbounds %struct.vdla_function, ptr %34, i64 %idxprom
-  %name32 = getelementptr inbounds %struct.vdla_function, ptr %arrayidx31, i32 0, i32 0
-  %36 = load ptr, ptr %name32, align 8
-  store ptr %36, ptr %own, align 8
+  %33 = load i32, ptr %place, align 4
+  %call32 = call ptr @text(ptr %32, i32 %33)
+  store ptr %call32, ptr %name, align 8
+  %34 = load ptr, ptr %net.addr, align 8
+  %code33 = getelementptr inbounds %struct.vdla, ptr %34, i32 0, i32 8
+  %35 = load ptr, ptr %code33, align 8
+  %functions = getelementptr inbounds %struct.vdla_code, ptr %35, i32 0, i32 0
+  %36 = load ptr, ptr %functions, align 8
+  %37 = load i32, ptr %n, align 4
+  %idxprom = zext i32 %37 to i64
+  %arrayidx34 = getelementptr inbounds %struct.vdla_function, ptr %36, i64 %idxprom
+  %name35 = getelementptr inbounds %struct.vdla_function, ptr %arrayidx34, i32 0, i32 0
+  %38 = load ptr, ptr %name35, align 8
+  store ptr %38, ptr %own, align 8
   br label %while.cond
 
 while.cond:
-  %37 = load ptr, ptr %name, align 8
-  %38 = load i8, ptr %37, align 1
-  %conv33 = zext i8 %38 to i32
-  %tobool34 = icmp ne i32 %conv33, 0
-  br i1 %tobool34, label %land.rhs, label %land.end
-
-land.rhs:
   %39 = load ptr, ptr %name, align 8
   %40 = load i8, ptr %39, align 1
-  %conv35 = zext i8 %40 to i32
-  %41 = load ptr, ptr %own, align 8
+  %conv36 = zext i8 %40 to i32
+  %tobool37 = icmp ne i32 %conv36, 0
+  br i1 %tobool37, label %land.rhs, label %land.end
+
+land.rhs:
+  %41 = load ptr, ptr %name, align 8
   %42 = load i8, ptr %41, align 1
-  %conv36 = zext i8 %42 to i32
-  %cmp37 = icmp eq i32 %conv35, %conv36
+  %conv38 = zext i8 %42 to i32
+  %43 = load ptr, ptr %own, align 8
+  %44 = load i8, ptr %43, align 1
+  %conv39 = zext i8 %44 to i32
+  %cmp40 = icmp eq i32 %conv38, %conv39
   br label %land.end
 
 land.end:
-  %43 = phi i1 [ false, %while.cond ], [ %cmp37, %land.rhs ]
-  br i1 %43, label %while.body, label %while.end
+  %45 = phi i1 [ false, %while.cond ], [ %cmp40, %land.rhs ]
+  br i1 %45, label %while.body, label %while.end
 
 while.body:
-  %44 = load ptr, ptr %name, align 8
-  %incdec.ptr = getelementptr inbounds i8, ptr %44, i32 1
+  %46 = load ptr, ptr %name, align 8
+  %incdec.ptr = getelementptr inbounds i8, ptr %46, i32 1
   store ptr %incdec.ptr, ptr %name, align 8
-  %45 = load ptr, ptr %own, align 8
-  %incdec.ptr39 = getelementptr inbounds i8, ptr %45, i32 1
-  store ptr %incdec.ptr39, ptr %own, align 8
+  %47 = load ptr, ptr %own, align 8
+  %incdec.ptr42 = getelementptr inbounds i8, ptr %47, i32 1
+  store ptr %incdec.ptr42, ptr %own, align 8
   br label %while.cond
 
 while.end:
-  %46 = load ptr, ptr %name, align 8
-  %47 = load i8, ptr %46, align 1
-  %conv40 = zext i8 %47 to i32
-  %48 = load ptr, ptr %own, align 8
+  %48 = load ptr, ptr %name, align 8
   %49 = load i8, ptr %48, align 1
-  %conv41 = zext i8 %49 to i32
-  %cmp42 = icmp ne i32 %conv40, %conv41
-  br i1 %cmp42, label %if.then44, label %if.end46
+  %conv43 = zext i8 %49 to i32
+  %50 = load ptr, ptr %own, align 8
+  %51 = load i8, ptr %50, align 1
+  %conv44 = zext i8 %51 to i32
+  %cmp45 = icmp ne i32 %conv43, %conv44
+  br i1 %cmp45, label %if.then47, label %if.end49
 
-if.then44:
-  %50 = load ptr, ptr %net.addr, align 8
-  %call45 = call i32 @fail_with(ptr %50, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
-  store i32 %call45, ptr %retval, align 4
+if.then47:
+  %52 = load ptr, ptr %net.addr, align 8
+  %call48 = call i32 @fail_with(ptr %52, i32 2, ptr @.str.40, ptr @.str.45, ptr @.str.35)
+  store i32 %call48, ptr %retval, align 4
   br label %return
 
-if.end46:
+if.end49:
   br label %for.inc
 
 for.inc:
-  %51 = load i32, ptr %n, align 4
-  %inc = add i32 %51, 1
+  %53 = load i32, ptr %n, align 4
+  %inc = add i32 %53, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -1576,8 +1583,8 @@ for.end:
   br label %return
 
 return:
-  %52 = load i32, ptr %retval, align 4
-  ret i32 %52
+  %54 = load i32, ptr %retval, align 4
+  ret i32 %54
 }
 
 define internal i32 @check_each(ptr %net, i32 %list, ptr %check) nounwind {
@@ -3127,54 +3134,58 @@ if.end:
   %13 = load ptr, ptr %tensor.addr, align 8
   %name = getelementptr inbounds %struct.vdla_tensor, ptr %13, i32 0, i32 0
   store ptr %call9, ptr %name, align 8
-  %14 = load i32, ptr %kind, align 4
-  %cmp10 = icmp eq i32 %14, 4
-  %conv11 = zext i1 %cmp10 to i32
-  %15 = load ptr, ptr %tensor.addr, align 8
-  %is_list = getelementptr inbounds %struct.vdla_tensor, ptr %15, i32 0, i32 7
-  store i32 %conv11, ptr %is_list, align 8
-  %16 = load i32, ptr %kind, align 4
-  %cmp12 = icmp uge i32 %16, 3
-  br i1 %cmp12, label %if.then20, label %lor.lhs.false
-
-lor.lhs.false:
-  %17 = load i32, ptr %condition, align 4
-  %cmp14 = icmp ne i32 %17, -1
-  br i1 %cmp14, label %land.lhs.true, label %if.end21
+  %14 = load i32, ptr %condition, align 4
+  %cmp10 = icmp ne i32 %14, -1
+  br i1 %cmp10, label %land.lhs.true, label %if.end17
 
 land.lhs.true:
-  %18 = load ptr, ptr %net.addr, align 8
-  %19 = load i32, ptr %condition, align 4
-  %call16 = call ptr @tensor_data(ptr %18, i32 %19)
-  %20 = load i8, ptr %call16, align 1
-  %conv17 = zext i8 %20 to i32
-  %cmp18 = icmp eq i32 %conv17, 0
-  br i1 %cmp18, label %if.then20, label %if.end21
+  %15 = load ptr, ptr %net.addr, align 8
+  %16 = load i32, ptr %condition, align 4
+  %call12 = call ptr @tensor_data(ptr %15, i32 %16)
+  %17 = load i8, ptr %call12, align 1
+  %conv13 = zext i8 %17 to i32
+  %cmp14 = icmp eq i32 %conv13, 0
+  br i1 %cmp14, label %if.then16, label %if.end17
 
-if.then20:
+if.then16:
   store i32 0, ptr %retval, align 4
   br label %return
 
-if.end21:
+if.end17:
+  %18 = load i32, ptr %kind, align 4
+  %cmp18 = icmp eq i32 %18, 4
+  %conv19 = zext i1 %cmp18 to i32
+  %19 = load ptr, ptr %tensor.addr, align 8
+  %is_list = getelementptr inbounds %struct.vdla_tensor, ptr %19, i32 0, i32 7
+  store i32 %conv19, ptr %is_list, align 8
+  %20 = load i32, ptr %kind, align 4
+  %cmp20 = icmp uge i32 %20, 3
+  br i1 %cmp20, label %if.then22, label %if.end23
+
+if.then22:
+  store i32 0, ptr %retval, align 4
+  br label %return
+
+if.end23:
   %21 = load ptr, ptr %net.addr, align 8
   %22 = load ptr, ptr %output, align 8
-  %add.ptr22 = getelementptr inbounds i8, ptr %22, i64 8
-  %call23 = call i32 @word_at(ptr %add.ptr22)
+  %add.ptr24 = getelementptr inbounds i8, ptr %22, i64 8
+  %call25 = call i32 @word_at(ptr %add.ptr24)
   %23 = load ptr, ptr %tensor.addr, align 8
-  call void @show(ptr %21, i32 %call23, ptr %23)
+  call void @show(ptr %21, i32 %call25, ptr %23)
   %24 = load i32, ptr %kind, align 4
-  %cmp24 = icmp eq i32 %24, 0
-  br i1 %cmp24, label %if.then26, label %if.end27
+  %cmp26 = icmp eq i32 %24, 0
+  br i1 %cmp26, label %if.then28, label %if.end29
 
-if.then26:
+if.then28:
   store i32 0, ptr %retval, align 4
   br label %return
 
-if.end27:
+if.end29:
   %25 = load ptr, ptr %tensor.addr, align 8
   %shape = getelementptr inbounds %struct.vdla_tensor, ptr %25, i32 0, i32 5
-  %arrayidx28 = getelementptr inbounds [8 x i64], ptr %shape, i64 0, i64 0
-  %26 = load i64, ptr %arrayidx28, align 8
+  %arrayidx30 = getelementptr inbounds [8 x i64], ptr %shape, i64 0, i64 0
+  %26 = load i64, ptr %arrayidx30, align 8
   store i64 %26, ptr %most, align 8
   %27 = load ptr, ptr %tensor.addr, align 8
   %bytes = getelementptr inbounds %struct.vdla_tensor, ptr %27, i32 0, i32 2
@@ -3196,50 +3207,50 @@ cond.end:
   store i64 %div, ptr %each, align 8
   %31 = load ptr, ptr %net.addr, align 8
   %32 = load ptr, ptr %output, align 8
-  %add.ptr29 = getelementptr inbounds i8, ptr %32, i64 12
-  %call30 = call i32 @word_at(ptr %add.ptr29)
+  %add.ptr31 = getelementptr inbounds i8, ptr %32, i64 12
+  %call32 = call i32 @word_at(ptr %add.ptr31)
   %33 = load i64, ptr %most, align 8
-  %call31 = call i64 @count_of(ptr %31, i32 %call30, i64 %33)
+  %call33 = call i64 @count_of(ptr %31, i32 %call32, i64 %33)
   %34 = load ptr, ptr %tensor.addr, align 8
-  %shape32 = getelementptr inbounds %struct.vdla_tensor, ptr %34, i32 0, i32 5
-  %arrayidx33 = getelementptr inbounds [8 x i64], ptr %shape32, i64 0, i64 0
-  store i64 %call31, ptr %arrayidx33, align 8
+  %shape34 = getelementptr inbounds %struct.vdla_tensor, ptr %34, i32 0, i32 5
+  %arrayidx35 = getelementptr inbounds [8 x i64], ptr %shape34, i64 0, i64 0
+  store i64 %call33, ptr %arrayidx35, align 8
   %35 = load i64, ptr %each, align 8
   %36 = load ptr, ptr %tensor.addr, align 8
-  %shape34 = getelementptr inbounds %struct.vdla_tensor, ptr %36, i32 0, i32 5
-  %arrayidx35 = getelementptr inbounds [8 x i64], ptr %shape34, i64 0, i64 0
-  %37 = load i64, ptr %arrayidx35, align 8
+  %shape36 = getelementptr inbounds %struct.vdla_tensor, ptr %36, i32 0, i32 5
+  %arrayidx37 = getelementptr inbounds [8 x i64], ptr %shape36, i64 0, i64 0
+  %37 = load i64, ptr %arrayidx37, align 8
   %mul = mul i64 %35, %37
   %38 = load ptr, ptr %tensor.addr, align 8
-  %bytes36 = getelementptr inbounds %struct.vdla_tensor, ptr %38, i32 0, i32 2
-  store i64 %mul, ptr %bytes36, align 8
+  %bytes38 = getelementptr inbounds %struct.vdla_tensor, ptr %38, i32 0, i32 2
+  store i64 %mul, ptr %bytes38, align 8
   %39 = load i32, ptr %kind, align 4
-  %cmp37 = icmp eq i32 %39, 2
-  %conv38 = zext i1 %cmp37 to i32
+  %cmp39 = icmp eq i32 %39, 2
+  %conv40 = zext i1 %cmp39 to i32
   %40 = load ptr, ptr %tensor.addr, align 8
-  %is_list39 = getelementptr inbounds %struct.vdla_tensor, ptr %40, i32 0, i32 7
-  store i32 %conv38, ptr %is_list39, align 8
+  %is_list41 = getelementptr inbounds %struct.vdla_tensor, ptr %40, i32 0, i32 7
+  store i32 %conv40, ptr %is_list41, align 8
   %41 = load ptr, ptr %tensor.addr, align 8
-  %is_list40 = getelementptr inbounds %struct.vdla_tensor, ptr %41, i32 0, i32 7
-  %42 = load i32, ptr %is_list40, align 8
-  %tobool41 = icmp ne i32 %42, 0
-  br i1 %tobool41, label %land.lhs.true42, label %if.end48
+  %is_list42 = getelementptr inbounds %struct.vdla_tensor, ptr %41, i32 0, i32 7
+  %42 = load i32, ptr %is_list42, align 8
+  %tobool43 = icmp ne i32 %42, 0
+  br i1 %tobool43, label %land.lhs.true44, label %if.end50
 
-land.lhs.true42:
+land.lhs.true44:
   %43 = load i32, ptr %sizes, align 4
-  %cmp43 = icmp ne i32 %43, -1
-  br i1 %cmp43, label %if.then45, label %if.end48
+  %cmp45 = icmp ne i32 %43, -1
+  br i1 %cmp45, label %if.then47, label %if.end50
 
-if.then45:
+if.then47:
   %44 = load ptr, ptr %net.addr, align 8
   %45 = load i32, ptr %sizes, align 4
-  %call46 = call ptr @tensor_data(ptr %44, i32 %45)
+  %call48 = call ptr @tensor_data(ptr %44, i32 %45)
   %46 = load ptr, ptr %tensor.addr, align 8
-  %sizes47 = getelementptr inbounds %struct.vdla_tensor, ptr %46, i32 0, i32 6
-  store ptr %call46, ptr %sizes47, align 8
-  br label %if.end48
+  %sizes49 = getelementptr inbounds %struct.vdla_tensor, ptr %46, i32 0, i32 6
+  store ptr %call48, ptr %sizes49, align 8
+  br label %if.end50
 
-if.end48:
+if.end50:
   store i32 0, ptr %retval, align 4
   br label %return
 

@@ -77,7 +77,8 @@ enum { VDLA_AXES = 8 };  // of an input or output, at most
 
 struct vdla_tensor {
   const char *name;
-  void *data;     // row-major; null where an optional output isn't there, or is an empty list
+  void *data;     // row-major; null where an optional output isn't there, or stands for a list
+                  // as a whole, whose elements follow under its name: y[0], y[1] …
   size_t bytes;   // of data
   uint32_t type;  // enum vdla_type
   uint32_t rank;

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 
 from vdla.compiler.targets.llvm_passes import run_pipeline
 from vdla.compiler.targets.processor.codegen.llvm import target_machine
-from vdla.compiler.targets.processor.description.processor import Processor
+from vdla.compiler.targets.processor.description.processor import PROCESSORS, Processor
 from vdla.compiler.targets.processor.description.symbols import ALLOCATOR
 from vdla.packaging.features import checked_features
 from vdla.runtime.module import Module
@@ -49,8 +49,11 @@ class Packaged:
 
 @cache
 def runtime_object(processor: Processor, *, assembly: bool = False) -> bytes:
-    """The runtime for a processor, optimized for size: an object file, or assembly text."""
-    machine = target_machine(processor, reloc="pic")
+    """The runtime for a processor, optimized for size: an object file, or assembly text.
+
+    On x86-64 it runs on any: it is there to say that another one is needed.
+    """
+    machine = target_machine(_least(processor), reloc="pic")
     texts = (text.replace(" nounwind {", SMALL) for text in _runtime_texts(processor))
     first, *others = map(llvm.parse_assembly, texts)
     for other in others:
@@ -64,8 +67,14 @@ def runtime_object(processor: Processor, *, assembly: bool = False) -> bytes:
 
 def model_object(packaged: Packaged, *, assembly: bool = False) -> bytes:
     """A module's bytes, its table of functions and NAME_open: an object file, or assembly text."""
-    machine = target_machine(packaged.processor, reloc="pic")
+    machine = target_machine(_least(packaged.processor), reloc="pic")
     return _emitted(llvm.parse_assembly(model_ir(packaged)), machine, assembly)
+
+
+def _least(processor: Processor) -> Processor:
+    """The processor, or on x86-64 the least one, under the same system."""
+    known = PROCESSORS.get(processor.machine)
+    return replace(processor, cpu=known.cpu, features=known.features) if known else processor
 
 
 def _runtime_texts(processor: Processor) -> Iterator[str]:

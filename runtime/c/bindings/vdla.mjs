@@ -129,6 +129,7 @@ function isWithin(n, shape, kept) {
 function add(outputs, name, value) {
   const [whole, ...places] = name.match(/^.*?(?=(?:\[\d+\])*$)|\[\d+\]/gs);
   if (places.length === 0) return void (outputs[name] = value);
+  if (outputs[whole] === null) return;  // an optional list that isn't there
   let here = (outputs[whole] ??= []);
   for (const _ of places.slice(1)) here = Array.isArray(here.at(-1)) ? here.at(-1) : here[here.push([]) - 1];
   here.push(...(Array.isArray(value) ? value : [value]));

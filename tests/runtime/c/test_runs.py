@@ -104,6 +104,8 @@ def test_lists_and_what_is_not_there():
         "cut": Each("rows", "count", "sizes"), "none": Absent(), "maybe": Maybe("rows", "flag"),
         "list": Listed(("rows", Each("rows", "count"), Absent(), Listed(("count",)))),
         "empty": Listed(), "perhaps": Maybe(Rows("rows", "count"), "flag"),
+        "optional": Maybe(Listed(("rows", Each("rows", "count"))), "flag"),
+        "hollow": Maybe(Listed(), "flag"),
     }  # fmt: skip
     made = Module(
         tensors, [*tensors], ["rows"], 256, (Clear("c", ("spare",)),), values=values,

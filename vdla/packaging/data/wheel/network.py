@@ -214,6 +214,8 @@ def _grouped(values: Iterable[tuple[str, Value]]) -> dict[str, Value]:
             result[name] = value
             continue
         here = result.setdefault(whole, [])
+        if here is None:  # an optional list that isn't there, of which this would be an element
+            continue
         assert isinstance(here, list)
         for _ in places[:-1]:
             inner = here[-1] if here else None
