@@ -16,6 +16,7 @@ from vdla.compiler.search.records import load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.isa.config import load_config
+from vdla.names.configs import resolve_on
 
 TINY = load_config("tiny")
 SEARCH = ("tune", "digits", "-c", "tiny", "--layer", "conv1", "--searcher", "random")
@@ -40,9 +41,12 @@ def without_board(record):
 
 @pytest.mark.long
 def test_four_boards_are_four_workers(vdla, tmp_path):
-    plain, log = tmp_path / "plain", tmp_path / "log"
-    assert vdla(*SEARCH, "--trials", 24, "--log", plain).code == 0
-    with farm_of(None, None, None, None) as (boards, _, where):
+    plain, log, file = tmp_path / "plain", tmp_path / "log", tmp_path / "mine.toml"
+    file.write_text(vdla("configs", "tiny", "--board", "ulx3s", "--as", "mine").out)
+    same = "tune", "digits", "-c", file, *SEARCH[4:]  # in front of the board's memory
+    assert vdla(*same, "--trials", 24, "--log", plain).code == 0
+    config = resolve_on("ulx3s", "tiny")
+    with farm_of(None, None, None, None, config=config) as (boards, _, where):
         done = vdla(*SEARCH, "--trials", 24, "--log", log, *where)
         assert done.code == 0, done
         assert sum(board.runs > 0 for board in boards) > 1
