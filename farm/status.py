@@ -57,8 +57,9 @@ class Status:
             return
         names = {name for worker in self.workers for name in worker.counts if worker.places([name])}
         actual = ", ".join(sorted(names)) or "no resources"
-        because = f" ({note})" if note else ""
+        because, count = f" ({note})" if note else "", len(self.workers)
+        workers = "one worker" if count == 1 else f"{count} workers"
         raise FarmError(
             f"job: expected a worker with {' and '.join(needs)}, found {actual} on the farm's "
-            f"{len(self.workers)} workers{because}"
+            f"{workers}{because}"
         )

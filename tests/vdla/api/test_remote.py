@@ -37,7 +37,7 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 TINY = load_config("tiny")
 BEHIND = resolve_on("ulx3s", "tiny")  # behind the memory of the board
 BOARD, V3 = "board:ulx3s", "cpu:x86-64-v3"
-HAS = f"{BOARD}, {V3}, rtl on the farm's 1 workers"
+HAS = f"{BOARD}, {V3}, rtl on the farm's one worker"
 
 
 @pytest.fixture(scope="module")
