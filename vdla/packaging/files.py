@@ -152,7 +152,8 @@ def wasm_module(packaged: Packaged) -> bytes:
     """
     if packaged.processor.machine != WASM:
         raise PackageError(
-            f"--target {packaged.processor.name}: expected {WASM}, of which WebAssembly is made"
+            f"--target: expected {WASM}, of which WebAssembly is made, found "
+            f"{packaged.processor.name}"
         )
     shown = [*RUNTIME_SYMBOLS, f"{packaged.name}_open", "malloc", "free"]
     flags = ["--no-entry", "--strip-all", "--gc-sections", "--allow-undefined-file=imports"]

@@ -42,7 +42,7 @@ def refusal(*args, **named) -> str:
                        "inner, link, numbers, runtime, vdla, found vdla"),
     ({"target": "z80"}, "target: expected one of native, "),
     ({"form": "wasm", "target": "x86_64"},
-     "--target x86_64: expected wasm32, of which WebAssembly is made"),
+     "--target: expected wasm32, of which WebAssembly is made, found x86_64"),
     ({"form": "wheel", "target": "wasm32"},
      "--target wasm32: expected a processor under Linux, which loads shared libraries, found "
      "another; --as static makes a library to link"),
