@@ -40,6 +40,8 @@ class HostCode:
     """An object file of host functions and the machine it is for.
 
     ``functions`` are the bytes that each parameter of a function has, its result last, by name.
+    ``source`` is their text, from which the compiler makes code for another machine; it may be
+    empty.
     """
 
     code: bytes
@@ -47,6 +49,7 @@ class HostCode:
     cpu: str
     features: str
     functions: Mapping[str, tuple[int, ...]]
+    source: bytes = b""
 
 
 @dataclass(repr=False)

@@ -7,9 +7,9 @@ Layout, little-endian, without gaps, so that every byte is covered by a check::
     length    u32       bytes of the header
     crc       u32       CRC-32 of the header
     header    JSON      see Module.header; blanks behind it align what follows
-    sections            one behind another: the table, constants, host code, source of kernels, one
-                        per accelerator program, one per ONNX model, one per code for another
-                        package's target
+    sections            one behind another: the table, constants, host code, the text of its
+                        functions, source of kernels, one per accelerator program, one per ONNX
+                        model, one per code for another package's target
 
 The header lists each section's name, size and CRC-32 in file order. The table says in numbers what
 ``runtime/c`` needs of the header (``table.py``).
@@ -40,7 +40,7 @@ __all__ = ["NOBODY", "HostCode", "Module", "TensorInfo"]
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 8
 PREFIX = struct.Struct("<8sIII")
-TABLE, CONSTANTS, HOST_CODE, KERNELS = "table", "constants", "host", "kernels"
+TABLE, CONSTANTS, HOST_CODE, SOURCE, KERNELS = "table", "constants", "host", "functions", "kernels"
 PROGRAM, EXTERNAL, OUTSIDE = "program:", "onnx:", "outside:"
 
 
@@ -118,6 +118,8 @@ class Module(Contents):
         sections = {CONSTANTS: self.constants}
         if self.host:
             sections[HOST_CODE] = self.host.code
+            if self.host.source:
+                sections[SOURCE] = self.host.source
         if self.kernels:
             sections[KERNELS] = self.kernels.source.encode()
         sections.update({PROGRAM + name: code for name, code in self.programs.items()})
@@ -229,9 +231,10 @@ def _named(sections: dict[str, bytes], prefix: str) -> dict[str, bytes]:
     return {n.removeprefix(prefix): data for n, data in sections.items() if n.startswith(prefix)}
 
 
-def _host_code(code: bytes, header: dict[str, Any]) -> HostCode:
+def _host_code(sections: dict[str, bytes], header: dict[str, Any]) -> HostCode:
     functions = {name: tuple(map(int, sizes)) for name, sizes in header["functions"].items()}
-    return HostCode(code, header["triple"], header["cpu"], header["features"], functions)
+    machine = header["triple"], header["cpu"], header["features"]
+    return HostCode(sections[HOST_CODE], *machine, functions, sections.get(SOURCE, b""))
 
 
 def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
@@ -246,7 +249,7 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         dram_bytes=int(header["dram_bytes"]),
         steps=tuple(map(plan.from_json, header["steps"])),
         constants=sections[CONSTANTS],
-        host=host and _host_code(sections[HOST_CODE], host),
+        host=host and _host_code(sections, host),
         kernels=launched and kernels.from_json(launched, sections[KERNELS].decode()),
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),

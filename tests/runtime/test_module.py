@@ -34,7 +34,7 @@ METADATA = {
     "streams": {"program0": {"layers": [["a", 1], ["b", 2]], "stages": ["s"]}},
 }
 HOST = HostCode(
-    b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a", {"f": (12, 4)}
+    b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a", {"f": (12, 4)}, b"text"
 )
 
 

@@ -17,7 +17,9 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
-from vdla.compiler.targets.processor.part import CodeForm
+from vdla.compiler.targets.processor.part import CodeForm, native_code
+from vdla.compiler.targets.processor.source import from_source
+from vdla.compiler.text import ParseError
 from vdla.names.configs import resolve_on
 from vdla.names.models import is_module, model_file
 from vdla.names.where import Where
@@ -25,7 +27,7 @@ from vdla.options import Package
 from vdla.options.spelling import UsageError, given, require, takes
 from vdla.packaging.errors import PackageError
 from vdla.packaging.forms import FORMS, Form
-from vdla.packaging.objects import Packaged
+from vdla.packaging.objects import WASM, Packaged
 from vdla.runtime.module import HostCode, Module
 from vdla.runtime.native import host_machine, is_shared
 from vdla.runtime.plan import Accelerate, Gpu, Onnx, Open, Outside, Step
@@ -114,43 +116,54 @@ def _default_target(form: Form) -> str:
 
 
 def _of_module(model: Module | str | Path, options: Package, form: Form) -> Packaged:
-    """A module, for the processor that its code is for."""
+    """A module, for the processor that its code is for, or whose code is made of its functions'
+    text."""
     where = "the module" if isinstance(model, Module) else f"the module {model}"
     for option in given(options):
         if option.compiles and option.name != "--target":
             raise UsageError(f"{option.name}: expected an ONNX model, found {where}")
     module = model if isinstance(model, Module) else load(model)
     stem = module.metadata.get("model", "model") if isinstance(model, Module) else Path(model).stem
-    processor = _processor_of(module.host, options.target, where, _default_target(form))
-    if form.assembly and module.host:
+    name, target = _name(options.name or stem), options.target
+    target = target or (form.target if form.target == WASM else None)
+    named = find_processor(target) if isinstance(target, str) else target
+    if module.host is None:
+        return Packaged(name, module, named or find_processor(_default_target(form)))
+    own = _own_processor(module.host)
+    processor = replace(named or own, shared=False, code_model="default")
+    if module.host.source:
+        prefix = f"{name}_"
+        host = _compiled(module.host.source, processor, CodeForm(prefix, form.assembly), where)
+        return Packaged(name, replace(module, host=host), processor, prefix)
+    if form.assembly or is_shared(module.host.code) or not _same(processor, own):
         raise PackageError(
-            f"--as {options.form}: expected a model, of which functions become assembly, found "
-            f"{where}"
+            f"{where}: expected the text of its functions, of which other code is made, found "
+            f"code for {own.name} alone; package the model itself"
         )
-    return Packaged(_name(options.name or stem), module, processor)
+    return Packaged(name, module, processor)
 
 
-def _processor_of(
-    host: HostCode | None, target: str | Processor | None, where: str, default: str
-) -> Processor:
-    """The processor that a module's code is for; without any code, the target or a default."""
-    named = target if isinstance(target, Processor) or target is None else find_processor(target)
-    if host is None:
-        return named or find_processor(default)
-    own = Processor(host.triple, host.cpu, host.features, code_model="default", shared=False)
+def _own_processor(host: HostCode) -> Processor:
+    """The processor that a module's code is for: one of the list, or as it describes it."""
+    own = Processor(host.triple, host.cpu, host.features)
     own = replace(own, threads="linux" in own.system)
-    if named is not None and not _same(named, own):
+    return next((p for p in PROCESSORS.values() if not p.is_native and _same(p, own)), own)
+
+
+def _compiled(source: bytes, processor: Processor, form: CodeForm, where: str) -> HostCode | None:
+    """Code of functions for a processor, of their text.
+
+    Raises:
+        PackageError: a function calls what no other processor has.
+    """
+    try:
+        functions = from_source(source, processor)
+    except ParseError as error:
         raise PackageError(
-            f"--target {named.name}: expected code for it, found {where} with code for "
-            f"{own.name}; package the model itself, or compile it with this --target"
-        )
-    if is_shared(host.code):
-        raise PackageError(
-            f"{where}: expected an object file with its functions, found a shared object, as a "
-            f"board's Python loads it; package the model itself, with --target {own.name}"
-        )
-    known = (p for p in PROCESSORS.values() if not p.is_native and _same(p, own))
-    return replace(next(known, own), shared=False, code_model="default")
+            f"{where}: expected functions that any processor runs, found {error}; package the "
+            "model itself"
+        ) from None
+    return native_code(functions, processor, form)
 
 
 def _same(named: Processor, own: Processor) -> bool:

@@ -19,6 +19,7 @@ from vdla.compiler.targets.processor.codegen.llvm import (
 )
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.in_place import in_place
+from vdla.compiler.targets.processor.source import to_source
 from vdla.compiler.targets.target import Needs, Part
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.printer import show
@@ -141,11 +142,13 @@ def native_code(
         else compile_object(funcs, processor, form.prefix)
     )
     sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}
+    source = to_source(funcs)
     if processor.is_native:
-        return HostCode(code, *host_machine(), sizes)
+        return HostCode(code, *host_machine(), sizes, source)
     if processor.shared and not form.assembly:
         code = link_shared(code, processor)
-    return HostCode(code, processor.triple, processor.cpu, processor.features, sizes)
+    machine = processor.triple, processor.cpu, processor.features
+    return HostCode(code, *machine, sizes, source)
 
 
 def _bytes(param: Buffer) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from dataclasses import replace
 
 import numpy as np
@@ -110,26 +111,49 @@ def test_axes(tmp_path):
     )
 
 
-def test_modules_of_other_processors(adder, tmp_path):
+def test_modules_for_other_processors(adder, tmp_path):
+    """Code for another processor is made of the text of a module's functions."""
     path = tmp_path / "m.vdla"
     vdla.compile(adder, device="cpu", target="cortex-a9").save(path)
-    assert refusal(path, out=tmp_path, target="aarch64-linux") == (
-        f"--target aarch64-linux: expected code for it, found the module {path} with code for "
-        "cortex-a9; package the model itself, or compile it with this --target"
-    )
-    assert refusal(path, out=tmp_path) == (
-        f"the module {path}: expected an object file with its functions, found a shared object, as "
-        "a board's Python loads it; package the model itself, with --target cortex-a9"
-    )
-    vdla.compile(adder, device="cpu", target="wasm32").save(path)
-    made = vdla.package(path, form="wasm", out=tmp_path)
-    assert made.target == "wasm32"
-    assert refusal(path, form="c", out=tmp_path) == (
-        f"--as c: expected a model, of which functions become assembly, found the module {path}"
-    )
+    for options, target in (
+        ({}, "cortex-a9"), ({"target": "aarch64-linux"}, "aarch64-linux"),
+        ({"form": "wasm"}, "wasm32"), ({"form": "c", "target": "thumbv7em"}, "thumbv7em"),
+    ):  # fmt: skip
+        assert vdla.package(path, out=tmp_path, **options).target == target
     assert refusal(path, out=tmp_path, turns=3) == (
         f"--turns: expected an ONNX model, found the module {path}"
     )
+
+
+@pytest.mark.parametrize(("options", "code"), [
+    ({"target": "aarch64-linux"}, "cortex-a9"), ({}, "cortex-a9"), ({"form": "c"}, "cortex-a9"),
+])  # fmt: skip
+def test_modules_without_text(adder, tmp_path, options, code):
+    """As somebody may have made them."""
+    made = vdla.compile(adder, device="cpu", target="cortex-a9")
+    made.host = replace(made.host, source=b"")
+    assert refusal(made, out=tmp_path, **options) == (
+        "the module: expected the text of its functions, of which other code is made, found code "
+        f"for {code} alone; package the model itself"
+    )
+    plain = vdla.compile(adder, device="cpu", target="wasm32")
+    plain.host = replace(plain.host, source=b"")
+    assert vdla.package(plain, form="wasm", out=tmp_path).target == "wasm32"
+
+
+@pytest.mark.parametrize(("source", "text"), [
+    (b"other", "functions: expected their text, found Input format not supported by decoder"),
+    (lzma.compress(b"{}"), "functions: expected a list of texts, found something else"),
+    (lzma.compress(b"[1]"), "functions: expected a list of texts, found something else"),
+    (lzma.compress(b"["), "functions: expected their text, found Expecting value"),
+    (lzma.compress(b'["func f(x: int8[1]):\\n    mine(x=x[0])"]'),
+     "the module: expected functions that any processor runs, found line 2, column 5: expected an "
+     "intrinsic"),
+])  # fmt: skip
+def test_texts_that_are_none(adder, tmp_path, source, text):
+    made = vdla.compile(adder, device="cpu")
+    made.host = replace(made.host, source=source)
+    assert refusal(made, out=tmp_path).startswith(text)
 
 
 def test_modules_without_code(tmp_path):

@@ -42,6 +42,16 @@ def test_other_networks(name, tmp_path):
     np.testing.assert_allclose(*numbers, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["digits", "dqn"])
+def test_a_module_for_this_processor(name, tmp_path):
+    """Its functions are compiled again, of their text: products of bytes by other instructions."""
+    module = vdla.compile(name, device="cpu")
+    module.save(tmp_path / "m.vdla")
+    inputs = vdla.random_inputs(module, 4)
+    made = vdla.package(tmp_path / "m.vdla", form="wasm", out=tmp_path)
+    assert node(made, raw(module, inputs)) == wanted(module, inputs)
+
+
 FUNCTIONS = [
     "Acos",
     "Acosh",
