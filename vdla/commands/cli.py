@@ -356,6 +356,8 @@ def _run() -> int:
     except OSError as error:
         return endings.of_file(error)
     except Exception as error:
+        if endings.is_interrupt(error):
+            return endings.interrupted()
         if endings.is_out_of_memory(error):
             return endings.out_of_memory(error)
         raise

@@ -36,6 +36,11 @@ def interrupted() -> int:
     return say(f"interrupted; what was written is whole{where}", INTERRUPTED)
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an import failed because Ctrl-C came while a library in C was set up."""
+    return isinstance(error, ImportError) and isinstance(error.__cause__, KeyboardInterrupt)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether there was no memory: for an array, or for a library to be loaded into."""
     loading = isinstance(error, ImportError) and any(each in str(error) for each in NO_MEMORY)

@@ -44,6 +44,17 @@ def test_an_interrupt_while_vdla_is_imported():
     assert (process.returncode, err) == (130, "vdla: interrupted; what was written is whole\n")
 
 
+def test_an_interrupt_while_a_library_in_c_is_set_up(vdla, monkeypatch):
+    """The library says that it couldn't be, because of the interrupt."""
+
+    def interrupted(arguments):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr("vdla.commands.cli._invoke", interrupted)
+    done = vdla("models")
+    assert (done.code, done.err) == (130, "vdla: interrupted; what was written is whole\n")
+
+
 @pytest.mark.parametrize("pause", [0.5, 0.9])
 def test_an_interrupt_at_some_time_of_a_command(pause):
     process = subprocess.Popen(
