@@ -181,6 +181,14 @@ def test_systems_that_take_no_wishes(monkeypatch):
     assert current_cpu() is None
 
 
+def idle_seconds():
+    """Seconds that this process computes in a tenth of a second; numpy's threads, too, now and
+    then, which is why the least of some counts."""
+    before = time.process_time()
+    time.sleep(0.1)
+    return time.process_time() - before
+
+
 def test_threads_sleep_after_a_run_and_are_woken_again():
     a, out = np.ones((256, 64), np.float32), np.zeros((256, 64), np.float32)
     wanted = expected(a)  # by numpy's own threads, which go on looking for work for a while
@@ -190,8 +198,6 @@ def test_threads_sleep_after_a_run_and_are_woken_again():
     for _ in range(4):
         calls.run()
         time.sleep(0.02)
-        before = time.process_time()
-        time.sleep(0.1)
-        assert time.process_time() - before < 0.05  # nobody looks for work any more
+        assert min(idle_seconds() for _ in range(4)) < 0.05  # nobody looks for work any more
         np.testing.assert_allclose(out, wanted, rtol=1e-5)
         out[...] = 0
