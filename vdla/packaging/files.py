@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from vdla.compiler.targets.processor.codegen.link import find_linker
+from vdla.compiler.targets.processor.codegen.link import run_linker
 from vdla.compiler.targets.processor.description.symbols import ALLOCATOR, SYMBOLS
 from vdla.isa.registers import Cause
 from vdla.isa.ring import numbered
@@ -19,7 +13,6 @@ from vdla.packaging.errors import PackageError
 from vdla.packaging.objects import POOL, WASM, Packaged, model_object, runtime_object
 from vdla.runtime.devices.named import module_config
 from vdla.runtime.table import memory_of
-from vdla.support.install import pip_install
 
 Files = dict[str, bytes]  # by their names
 WASM_STACK_BYTES = 1 << 20  # functions have temporaries of up to 16 KiB each there
@@ -128,8 +121,8 @@ def shared_library(packaged: Packaged) -> bytes:
     """A shared library that exports what ``vdla.h`` and NAME.h declare.
 
     Raises:
-        PackageError: the processor loads none, or the linker refuses.
-        TargetError: there is no linker.
+        PackageError: the processor loads none.
+        TargetError: there is no linker, or it refuses.
     """
     if not packaged.processor.threads or "linux" not in packaged.processor.system:
         raise PackageError(
@@ -140,15 +133,16 @@ def shared_library(packaged: Packaged) -> bytes:
     script = f"{{global: {'; '.join(shown)}; local: *;}};"
     flags = ["-shared", "--strip-all", "--hash-style=gnu", "-z", "max-page-size=4096"]
     flags += ["--version-script=exports", f"-soname=lib{packaged.name}.so"]
-    command = [*find_linker(packaged.processor), *flags]
-    return _linked(command, {**objects(packaged), "exports": script.encode()})
+    given = {**objects(packaged), "exports": script.encode()}
+    return run_linker(flags, given, packaged.processor)
 
 
 def wasm_module(packaged: Packaged) -> bytes:
     """A module of WebAssembly that exports what ``vdla.h`` and NAME.h declare, and malloc and free.
 
     Raises:
-        PackageError: code for another processor, no linker, or one that refuses.
+        PackageError: code for another processor.
+        TargetError: there is no linker, or it refuses.
     """
     if packaged.processor.machine != WASM:
         raise PackageError(
@@ -160,33 +154,4 @@ def wasm_module(packaged: Packaged) -> bytes:
     flags += ["--stack-first", "-z", f"stack-size={WASM_STACK_BYTES}"]  # beyond it lies nothing
     flags += [f"--export={name}" for name in shown]
     given = {**objects(packaged), "imports": "\n".join(IMPORTED).encode()}
-    return _linked([*_wasm_linker(), *flags], given)
-
-
-def _wasm_linker() -> list[str]:
-    if path := shutil.which("wasm-ld"):
-        return [path]
-    if find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "wasm-ld"]
-    raise PackageError(
-        "target wasm32: expected a linker (wasm-ld or ziglang), found none; install with: "
-        f"apt-get install lld, or {pip_install('arm')}"
-    )
-
-
-def _linked(command: Sequence[str], given: Mapping[str, bytes]) -> bytes:
-    """The file that a linker makes of some files, of which objects are named to it."""
-    with TemporaryDirectory() as folder:
-        for name, data in given.items():
-            Path(folder, name).write_bytes(data)
-        named = [name for name in given if name.endswith(".o")]
-        done = subprocess.run(
-            [*command, "-o", "linked", *named],
-            cwd=folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-            raise PackageError(
-                f"linker {' '.join(command[:4])} …: expected it to link, found: {first}"
-            )
-        return Path(folder, "linked").read_bytes()
+    return run_linker(flags, given, packaged.processor)
