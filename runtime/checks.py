@@ -18,6 +18,7 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.plan import (
+    WAYS,
     Accelerate,
     Call,
     Clear,
@@ -34,7 +35,6 @@ from vdla.runtime.values import Each, Listed, Maybe, Rows, Value, tensors_of
 from vdla.support.machine import memory_bytes
 
 Array = NDArray[Any]
-WAYS = ("whole", "take", "put")  # of copies
 
 
 def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:

@@ -30,7 +30,7 @@ from vdla.runtime import kernels, plan, values
 from vdla.runtime.contents import NOBODY, Contents, HostCode, TensorInfo
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.header import check_header
-from vdla.runtime.table import ALIGN, table_of
+from vdla.runtime.table import ALIGN, CONSTANTS, HOST_CODE, PROGRAM, table_of
 from vdla.support.files import write_bytes
 from vdla.support.json_text import read_json
 from vdla.support.tables import html_table
@@ -40,8 +40,8 @@ __all__ = ["NOBODY", "HostCode", "Module", "TensorInfo"]
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 8
 PREFIX = struct.Struct("<8sIII")
-TABLE, CONSTANTS, HOST_CODE, SOURCE, KERNELS = "table", "constants", "host", "functions", "kernels"
-PROGRAM, EXTERNAL, OUTSIDE = "program:", "onnx:", "outside:"
+TABLE, SOURCE, KERNELS = "table", "functions", "kernels"
+EXTERNAL, OUTSIDE = "onnx:", "outside:"  # what names of others begin with, beside PROGRAM
 
 
 @dataclass(repr=False)

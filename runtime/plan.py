@@ -231,6 +231,7 @@ Work = Host | Accelerate | Gpu | Onnx | Open | Outside
 Control = Copy | Clear | Jump | Next | Call | Return
 Step = Work | Control
 Plan = tuple[Step, ...]
+WAYS = ("whole", "take", "put")  # of copies
 HOSTS = ("cpu", Gpu.KIND)  # devices that run what an accelerator leaves, or all of a network
 KERNELS = "kernels for a GPU"  # a module's code for such steps, for people
 STEPS: dict[str, type[Step]] = {

@@ -40,17 +40,17 @@ from vdla.runtime import plan
 from vdla.runtime.contents import Contents
 from vdla.runtime.dtypes import DTYPES
 from vdla.runtime.errors import ModuleError
-from vdla.runtime.plan import Accelerate, Call, Copy, Host, Jump, Next, Step
+from vdla.runtime.plan import WAYS, Accelerate, Call, Copy, Host, Jump, Next, Step
 from vdla.runtime.values import Absent, Each, Listed, Maybe, Rows, Value
 
 NONE = 0xFFFF_FFFF
 WORD = 4
 ALIGN = 64  # bytes: table and constants begin at multiples, so that constants can stay in a file
 HEAD_WORDS = 16
-WAYS = ("whole", "take", "put")
 STEP_KINDS = tuple(plan.STEPS)
 OUTPUT_KINDS = ("tensor", "rows", "each", "absent", "list")
-SECTION_KINDS = ("constants", "host", "program", "other")
+CONSTANTS, HOST_CODE, PROGRAM = "constants", "host", "program:"  # names of sections, or their heads
+SECTION_KINDS = (CONSTANTS, HOST_CODE, PROGRAM.removesuffix(":"), "other")
 NAMED = (Next, Call, Accelerate)  # steps that errors of a run name
 
 Sections = Sequence[tuple[str, bytes]]
@@ -176,7 +176,7 @@ class _Table:
             known = step.function in self.functions
             return (self.functions.index(step.function) if known else NONE,)
         if isinstance(step, Accelerate):
-            section = self.sections.get(f"program:{step.program}", NONE)
+            section = self.sections.get(PROGRAM + step.program, NONE)
             first = len(self.ranges)
             given, wanted = shared_ranges(self.module, number)
             self.ranges += [*given, *wanted]
