@@ -4,8 +4,10 @@
 
 #include "inner.h"
 
-static const uint8_t TYPE_BYTES[] = TYPE_SIZES;
-enum { TYPES = sizeof TYPE_BYTES };
+uint32_t type_bytes(uint32_t type) {
+  static const uint8_t BYTES[TYPES] = TYPE_SIZES;
+  return BYTES[type];
+}
 
 static int wrong(struct vdla *net, const char *where, const char *expected, size_t found) {
   return fail(net, VDLA_BAD_MODULE, where, expected, found);
@@ -22,7 +24,7 @@ static int is_text(const struct vdla *net, uint32_t place) {
 // Whether a tensor is one element of a type.
 static int is_single(const struct vdla *net, uint32_t tensor, uint32_t type) {
   return is_known(net, tensor) && tensor_type(net, tensor) == type &&
-         tensor_bytes(net, tensor) == TYPE_BYTES[type];
+         tensor_bytes(net, tensor) == type_bytes(type);
 }
 
 static int check_tensor(struct vdla *net, uint32_t tensor) {
@@ -36,7 +38,7 @@ static int check_tensor(struct vdla *net, uint32_t tensor) {
     return fail_with(net, VDLA_BAD_MODULE, "a tensor", "known sizes", "others");
   if (!is_text(net, tensor_word(net, tensor, TENSOR_NAME)))
     return wrong(net, "a tensor", "a known name", tensor);
-  size_t each = TYPE_BYTES[type];
+  size_t each = type_bytes(type);
   int is_empty = 0;
   for (uint32_t axis = 0; axis < rank; axis++) is_empty |= tensor_size(net, tensor, axis) == 0;
   for (uint32_t axis = 0; axis < rank && !is_empty; axis++) {
@@ -116,8 +118,8 @@ static int check_program(struct vdla *net, uint32_t step) {
   for (size_t n = 0; n < sizeof MAGIC; n++)
     if (bytes < PROGRAM_HEADER || data[n] != MAGIC[n])
       return fail_at_step(net, VDLA_BAD_MODULE, step, expected, "other bytes");
-  uint32_t each = data[10] | (uint32_t)data[11] << 8;
-  size_t base = word_at(data + 20), count = word_at(data + 24);
+  uint32_t each = instruction_bytes(data);
+  size_t base = program_base(data), count = program_length(data);
   if ((data[8] | data[9] << 8) != PROGRAM_VERSION || each == 0 ||
       count > (bytes - PROGRAM_HEADER) / each)
     return fail_at_step(net, VDLA_BAD_MODULE, step, expected, "one that is cut or another version");

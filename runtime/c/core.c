@@ -23,6 +23,11 @@ static int other(struct vdla *net, int status, const char *what, uint32_t expect
   return status;
 }
 
+// Bytes of the image in the board's memory.
+static size_t whole_pages(const struct vdla *net) {
+  return (net->dram_bytes + PAGE - 1) / PAGE * PAGE;
+}
+
 static int identify(struct vdla *net) {
   _Alignas(16) uint32_t own[4];
   if (net->board->read(net->board->context, REGISTER_ID, own, 4)) return silent(net);
@@ -53,8 +58,8 @@ static int flush_for_board(struct vdla *net) {
 static int place_program(struct vdla *net, uint32_t step) {
   size_t bytes;
   const uint8_t *program = section_data(net, step_x(net, step, 0), &bytes);
-  size_t base = word_at(program + 20);
-  size_t size = (size_t)(program[10] | program[11] << 8) * word_at(program + 24);
+  size_t base = program_base(program);
+  size_t size = (size_t)instruction_bytes(program) * program_length(program);
   __builtin_memcpy(net->image + base, program + PROGRAM_HEADER, size);
   return flush(net, base, base + size, VDLA_TO_BOARD);
 }
@@ -63,7 +68,7 @@ int open_board(struct vdla *net) {
   const struct vdla_board *board = net->board;
   int status = identify(net);
   if (status) return status;
-  size_t bytes = (net->dram_bytes + PAGE - 1) / PAGE * PAGE;
+  size_t bytes = whole_pages(net);
   void *memory = NULL;
   if (board->map(board->context, bytes, &memory, &net->address) || memory == NULL)
     return fail_with(net, VDLA_NO_ANSWER, "board", "memory for the module's image", "less or none");
@@ -111,14 +116,13 @@ static int stop(struct vdla *net) {
 }
 
 static int start(struct vdla *net, const uint8_t *program) {
-  uint32_t bytes = (uint32_t)((net->dram_bytes + PAGE - 1) / PAGE * PAGE);
   _Alignas(16) const uint32_t values[][2] = {
       {REGISTER_PROGRAM_ISA, net->isa},
       {REGISTER_PROGRAM_CONFIG, net->config},
-      {REGISTER_PROGRAM_BASE, word_at(program + 20)},
-      {REGISTER_PROGRAM_LENGTH, word_at(program + 24)},
+      {REGISTER_PROGRAM_BASE, program_base(program)},
+      {REGISTER_PROGRAM_LENGTH, program_length(program)},
       {REGISTER_DRAM_BASE, net->address},
-      {REGISTER_DRAM_SIZE, bytes},
+      {REGISTER_DRAM_SIZE, (uint32_t)whole_pages(net)},
       {REGISTER_INTERRUPT_STATUS, EVENTS},
       {REGISTER_CONTROL, CONTROL_START},
   };

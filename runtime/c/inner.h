@@ -20,6 +20,7 @@ enum {
   ERROR_BYTES = 224,
   MOST_CALLS = 1000,  // of functions inside one another
   MOST_THREADS = 64,
+  TYPES = VDLA_UINT2 + 1,  // of elements
 };
 
 #define NONE UINT32_MAX
@@ -149,6 +150,16 @@ static inline uint32_t step_x(const struct vdla *net, uint32_t step, int which) 
 static inline uint32_t step_arg(const struct vdla *net, uint32_t step, uint32_t arg) {
   return word(net, ARGS, step_word(net, step, STEP_FIRST) + arg);
 }
+
+// Of a program's container, isa/program.py: its instructions' bytes, the stream's place, its length.
+static inline uint32_t instruction_bytes(const uint8_t *program) {
+  return program[10] | (uint32_t)program[11] << 8;
+}
+
+static inline uint32_t program_base(const uint8_t *program) { return word_at(program + 20); }
+static inline uint32_t program_length(const uint8_t *program) { return word_at(program + 24); }
+
+uint32_t type_bytes(uint32_t type);  // of an element of a type below TYPES
 
 // A section's bytes, and how many they are.
 const uint8_t *section_data(const struct vdla *net, uint32_t section, size_t *bytes);

@@ -121,10 +121,9 @@ static int is_index(const uint8_t *at, uint32_t bytes, int is_signed, uint32_t s
 }
 
 static int check_indices(struct vdla *net, uint32_t number) {
-  static const uint8_t BYTES[] = TYPE_SIZES;
   uint32_t tensor = word(net, INPUTS, INPUT_WORDS * number + INPUT_TENSOR);
   uint32_t size = word(net, INPUTS, INPUT_WORDS * number + INPUT_INDICES);
-  uint32_t type = tensor_type(net, tensor), bytes = BYTES[type];
+  uint32_t type = tensor_type(net, tensor), bytes = type_bytes(type);
   int is_signed = (type - VDLA_INT8) % 2 == 0;
   const uint8_t *at = tensor_data(net, tensor), *end = at + tensor_bytes(net, tensor);
   for (; size && at < end; at += bytes) {

@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 0650664d5fa4f26caad663d3094b9363935216f440bdc44ab486b1cd5a895a63
+; ziglang 0.17.1, SHA-256 20d82dbcee8b28f5420ceddba7c42faa30625f4bbcf98f507e4e03cefce43ed2
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr, i32, i32, ptr, ptr, i32, i32, i32, i32, i32, i32, i32, i32, ptr, i32, [64 x i32], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -26,6 +26,7 @@
 @.str.11 = private unnamed_addr constant [7 x i8] c"header\00"
 @.str.12 = private unnamed_addr constant [6 x i8] c"table\00"
 @.str.13 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
+@type_bytes.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.14 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
 @.str.15 = private unnamed_addr constant [7 x i8] c"device\00"
 @.str.16 = private unnamed_addr constant [39 x i8] c"a board for the accelerator's programs\00"
@@ -63,7 +64,6 @@
 @.str.47 = private unnamed_addr constant [37 x i8] c"an offset and bytes within the image\00"
 @.str.48 = private unnamed_addr constant [13 x i8] c"a known type\00"
 @.str.49 = private unnamed_addr constant [12 x i8] c"known sizes\00"
-@TYPE_BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.50 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
 @.str.51 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
 @.str.52 = private unnamed_addr constant [9 x i8] c"an input\00"
@@ -127,7 +127,6 @@
 @.str.108 = private unnamed_addr constant [5 x i8] c"DONE\00"
 @.str.109 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
 @.str.110 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
-@check_indices.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.111 = private unnamed_addr constant [7 x i8] c"input \00"
 @.str.112 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
 @.str.113 = private unnamed_addr constant [5 x i8] c" to \00"
@@ -1238,6 +1237,17 @@ return:
   ret i32 %40
 }
 
+define i32 @type_bytes(i32 %type) noinline nounwind {
+entry:
+  %type.addr = alloca i32, align 4
+  store i32 %type, ptr %type.addr, align 4
+  %0 = load i32, ptr %type.addr, align 4
+  %arrayidx = getelementptr inbounds [23 x i8], ptr @type_bytes.BYTES, i32 0, i32 %0
+  %1 = load i8, ptr %arrayidx, align 1
+  %conv = zext i8 %1 to i32
+  ret i32 %conv
+}
+
 define i32 @check_module(ptr %net) noinline nounwind {
 entry:
   %retval = alloca i32, align 4
@@ -1636,7 +1646,7 @@ entry:
   %each = alloca i32, align 4
   %is_empty = alloca i32, align 4
   %axis = alloca i32, align 4
-  %axis30 = alloca i32, align 4
+  %axis28 = alloca i32, align 4
   %size = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 4
   store i32 %tensor, ptr %tensor.addr, align 4
@@ -1740,122 +1750,120 @@ if.then21:
 
 if.end23:
   %35 = load i32, ptr %type, align 4
-  %arrayidx24 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i32 0, i32 %35
-  %36 = load i8, ptr %arrayidx24, align 1
-  %conv = zext i8 %36 to i32
-  store i32 %conv, ptr %each, align 4
+  %call24 = call i32 @type_bytes(i32 %35)
+  store i32 %call24, ptr %each, align 4
   store i32 0, ptr %is_empty, align 4
   store i32 0, ptr %axis, align 4
   br label %for.cond
 
 for.cond:
-  %37 = load i32, ptr %axis, align 4
-  %38 = load i32, ptr %rank, align 4
-  %cmp25 = icmp ult i32 %37, %38
+  %36 = load i32, ptr %axis, align 4
+  %37 = load i32, ptr %rank, align 4
+  %cmp25 = icmp ult i32 %36, %37
   br i1 %cmp25, label %for.body, label %for.end
 
 for.body:
-  %39 = load ptr, ptr %net.addr, align 4
-  %40 = load i32, ptr %tensor.addr, align 4
-  %41 = load i32, ptr %axis, align 4
-  %call27 = call i32 @tensor_size(ptr %39, i32 %40, i32 %41)
-  %cmp28 = icmp eq i32 %call27, 0
-  %conv29 = zext i1 %cmp28 to i32
-  %42 = load i32, ptr %is_empty, align 4
-  %or = or i32 %42, %conv29
+  %38 = load ptr, ptr %net.addr, align 4
+  %39 = load i32, ptr %tensor.addr, align 4
+  %40 = load i32, ptr %axis, align 4
+  %call26 = call i32 @tensor_size(ptr %38, i32 %39, i32 %40)
+  %cmp27 = icmp eq i32 %call26, 0
+  %conv = zext i1 %cmp27 to i32
+  %41 = load i32, ptr %is_empty, align 4
+  %or = or i32 %41, %conv
   store i32 %or, ptr %is_empty, align 4
   br label %for.inc
 
 for.inc:
-  %43 = load i32, ptr %axis, align 4
-  %inc = add i32 %43, 1
+  %42 = load i32, ptr %axis, align 4
+  %inc = add i32 %42, 1
   store i32 %inc, ptr %axis, align 4
   br label %for.cond
 
 for.end:
-  store i32 0, ptr %axis30, align 4
-  br label %for.cond31
+  store i32 0, ptr %axis28, align 4
+  br label %for.cond29
 
-for.cond31:
-  %44 = load i32, ptr %axis30, align 4
-  %45 = load i32, ptr %rank, align 4
-  %cmp32 = icmp ult i32 %44, %45
-  br i1 %cmp32, label %land.rhs, label %land.end
+for.cond29:
+  %43 = load i32, ptr %axis28, align 4
+  %44 = load i32, ptr %rank, align 4
+  %cmp30 = icmp ult i32 %43, %44
+  br i1 %cmp30, label %land.rhs, label %land.end
 
 land.rhs:
-  %46 = load i32, ptr %is_empty, align 4
-  %tobool34 = icmp ne i32 %46, 0
-  %lnot = xor i1 %tobool34, true
+  %45 = load i32, ptr %is_empty, align 4
+  %tobool32 = icmp ne i32 %45, 0
+  %lnot = xor i1 %tobool32, true
   br label %land.end
 
 land.end:
-  %47 = phi i1 [ false, %for.cond31 ], [ %lnot, %land.rhs ]
-  br i1 %47, label %for.body35, label %for.end44
+  %46 = phi i1 [ false, %for.cond29 ], [ %lnot, %land.rhs ]
+  br i1 %46, label %for.body33, label %for.end42
 
-for.body35:
-  %48 = load ptr, ptr %net.addr, align 4
-  %49 = load i32, ptr %tensor.addr, align 4
-  %50 = load i32, ptr %axis30, align 4
-  %call36 = call i32 @tensor_size(ptr %48, i32 %49, i32 %50)
-  store i32 %call36, ptr %size, align 4
-  %51 = load i32, ptr %each, align 4
-  %52 = load i32, ptr %size, align 4
-  %div = udiv i32 -1, %52
-  %cmp37 = icmp ugt i32 %51, %div
-  br i1 %cmp37, label %if.then39, label %if.end41
+for.body33:
+  %47 = load ptr, ptr %net.addr, align 4
+  %48 = load i32, ptr %tensor.addr, align 4
+  %49 = load i32, ptr %axis28, align 4
+  %call34 = call i32 @tensor_size(ptr %47, i32 %48, i32 %49)
+  store i32 %call34, ptr %size, align 4
+  %50 = load i32, ptr %each, align 4
+  %51 = load i32, ptr %size, align 4
+  %div = udiv i32 -1, %51
+  %cmp35 = icmp ugt i32 %50, %div
+  br i1 %cmp35, label %if.then37, label %if.end39
 
-if.then39:
-  %53 = load ptr, ptr %net.addr, align 4
-  %54 = load i32, ptr %size, align 4
-  %call40 = call i32 @wrong(ptr %53, ptr @.str.46, ptr @.str.50, i32 %54)
-  store i32 %call40, ptr %retval, align 4
+if.then37:
+  %52 = load ptr, ptr %net.addr, align 4
+  %53 = load i32, ptr %size, align 4
+  %call38 = call i32 @wrong(ptr %52, ptr @.str.46, ptr @.str.50, i32 %53)
+  store i32 %call38, ptr %retval, align 4
   br label %return
 
-if.end41:
-  %55 = load i32, ptr %size, align 4
-  %56 = load i32, ptr %each, align 4
-  %mul = mul i32 %56, %55
+if.end39:
+  %54 = load i32, ptr %size, align 4
+  %55 = load i32, ptr %each, align 4
+  %mul = mul i32 %55, %54
   store i32 %mul, ptr %each, align 4
-  br label %for.inc42
+  br label %for.inc40
 
-for.inc42:
-  %57 = load i32, ptr %axis30, align 4
-  %inc43 = add i32 %57, 1
-  store i32 %inc43, ptr %axis30, align 4
-  br label %for.cond31
+for.inc40:
+  %56 = load i32, ptr %axis28, align 4
+  %inc41 = add i32 %56, 1
+  store i32 %inc41, ptr %axis28, align 4
+  br label %for.cond29
 
-for.end44:
-  %58 = load i32, ptr %bytes, align 4
-  %59 = load i32, ptr %is_empty, align 4
-  %tobool45 = icmp ne i32 %59, 0
-  br i1 %tobool45, label %cond.true, label %cond.false
+for.end42:
+  %57 = load i32, ptr %bytes, align 4
+  %58 = load i32, ptr %is_empty, align 4
+  %tobool43 = icmp ne i32 %58, 0
+  br i1 %tobool43, label %cond.true, label %cond.false
 
 cond.true:
   br label %cond.end
 
 cond.false:
-  %60 = load i32, ptr %each, align 4
+  %59 = load i32, ptr %each, align 4
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ 0, %cond.true ], [ %60, %cond.false ]
-  %cmp46 = icmp ne i32 %58, %cond
-  br i1 %cmp46, label %if.then48, label %if.end50
+  %cond = phi i32 [ 0, %cond.true ], [ %59, %cond.false ]
+  %cmp44 = icmp ne i32 %57, %cond
+  br i1 %cmp44, label %if.then46, label %if.end48
 
-if.then48:
-  %61 = load ptr, ptr %net.addr, align 4
-  %62 = load i32, ptr %bytes, align 4
-  %call49 = call i32 @wrong(ptr %61, ptr @.str.46, ptr @.str.51, i32 %62)
-  store i32 %call49, ptr %retval, align 4
+if.then46:
+  %60 = load ptr, ptr %net.addr, align 4
+  %61 = load i32, ptr %bytes, align 4
+  %call47 = call i32 @wrong(ptr %60, ptr @.str.46, ptr @.str.51, i32 %61)
+  store i32 %call47, ptr %retval, align 4
   br label %return
 
-if.end50:
+if.end48:
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %63 = load i32, ptr %retval, align 4
-  ret i32 %63
+  %62 = load i32, ptr %retval, align 4
+  ret i32 %62
 }
 
 define internal i32 @check_input(ptr %net, i32 %number) nounwind {
@@ -3376,117 +3384,112 @@ if.then:
 
 if.end:
   %5 = load ptr, ptr %net.addr, align 4
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 4
-  %6 = load i32, ptr %dram_bytes, align 4
-  %add = add i32 %6, 4096
-  %sub = sub i32 %add, 1
-  %div = udiv i32 %sub, 4096
-  %mul = mul i32 %div, 4096
-  store i32 %mul, ptr %bytes, align 4
+  %call2 = call i32 @whole_pages(ptr %5)
+  store i32 %call2, ptr %bytes, align 4
   store ptr null, ptr %memory, align 4
-  %7 = load ptr, ptr %board, align 4
-  %map = getelementptr inbounds %struct.vdla_board, ptr %7, i32 0, i32 3
-  %8 = load ptr, ptr %map, align 4
-  %9 = load ptr, ptr %board, align 4
-  %context = getelementptr inbounds %struct.vdla_board, ptr %9, i32 0, i32 0
-  %10 = load ptr, ptr %context, align 4
-  %11 = load i32, ptr %bytes, align 4
-  %12 = load ptr, ptr %net.addr, align 4
-  %address = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 21
-  %call2 = call i32 %8(ptr %10, i32 %11, ptr %memory, ptr %address)
-  %tobool3 = icmp ne i32 %call2, 0
-  br i1 %tobool3, label %if.then4, label %lor.lhs.false
+  %6 = load ptr, ptr %board, align 4
+  %map = getelementptr inbounds %struct.vdla_board, ptr %6, i32 0, i32 3
+  %7 = load ptr, ptr %map, align 4
+  %8 = load ptr, ptr %board, align 4
+  %context = getelementptr inbounds %struct.vdla_board, ptr %8, i32 0, i32 0
+  %9 = load ptr, ptr %context, align 4
+  %10 = load i32, ptr %bytes, align 4
+  %11 = load ptr, ptr %net.addr, align 4
+  %address = getelementptr inbounds %struct.vdla, ptr %11, i32 0, i32 21
+  %call3 = call i32 %7(ptr %9, i32 %10, ptr %memory, ptr %address)
+  %tobool4 = icmp ne i32 %call3, 0
+  br i1 %tobool4, label %if.then5, label %lor.lhs.false
 
 lor.lhs.false:
-  %13 = load ptr, ptr %memory, align 4
-  %cmp = icmp eq ptr %13, null
-  br i1 %cmp, label %if.then4, label %if.end6
+  %12 = load ptr, ptr %memory, align 4
+  %cmp = icmp eq ptr %12, null
+  br i1 %cmp, label %if.then5, label %if.end7
 
-if.then4:
-  %14 = load ptr, ptr %net.addr, align 4
-  %call5 = call i32 @fail_with(ptr %14, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
-  store i32 %call5, ptr %retval, align 4
+if.then5:
+  %13 = load ptr, ptr %net.addr, align 4
+  %call6 = call i32 @fail_with(ptr %13, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
+  store i32 %call6, ptr %retval, align 4
   br label %return
 
-if.end6:
-  %15 = load ptr, ptr %memory, align 4
+if.end7:
+  %14 = load ptr, ptr %memory, align 4
+  %15 = load ptr, ptr %net.addr, align 4
+  %image = getelementptr inbounds %struct.vdla, ptr %15, i32 0, i32 11
+  store ptr %14, ptr %image, align 4
   %16 = load ptr, ptr %net.addr, align 4
-  %image = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
-  store ptr %15, ptr %image, align 4
-  %17 = load ptr, ptr %net.addr, align 4
-  %image7 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
-  %18 = load ptr, ptr %image7, align 4
-  %19 = load i32, ptr %bytes, align 4
-  call void @llvm.memset.p0.i32(ptr align 1 %18, i8 0, i32 %19, i1 false)
-  %20 = load ptr, ptr %net.addr, align 4
-  %image8 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 11
-  %21 = load ptr, ptr %image8, align 4
-  %22 = load ptr, ptr %net.addr, align 4
-  %sections = getelementptr inbounds %struct.vdla, ptr %22, i32 0, i32 3
-  %23 = load ptr, ptr %sections, align 4
-  %24 = load ptr, ptr %net.addr, align 4
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %24, i32 0, i32 5
-  %25 = load i32, ptr %constant_bytes, align 4
-  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %21, ptr align 1 %23, i32 %25, i1 false)
+  %image8 = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
+  %17 = load ptr, ptr %image8, align 4
+  %18 = load i32, ptr %bytes, align 4
+  call void @llvm.memset.p0.i32(ptr align 1 %17, i8 0, i32 %18, i1 false)
+  %19 = load ptr, ptr %net.addr, align 4
+  %image9 = getelementptr inbounds %struct.vdla, ptr %19, i32 0, i32 11
+  %20 = load ptr, ptr %image9, align 4
+  %21 = load ptr, ptr %net.addr, align 4
+  %sections = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 3
+  %22 = load ptr, ptr %sections, align 4
+  %23 = load ptr, ptr %net.addr, align 4
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %23, i32 0, i32 5
+  %24 = load i32, ptr %constant_bytes, align 4
+  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %20, ptr align 1 %22, i32 %24, i1 false)
+  %25 = load ptr, ptr %net.addr, align 4
   %26 = load ptr, ptr %net.addr, align 4
-  %27 = load ptr, ptr %net.addr, align 4
-  %constant_bytes9 = getelementptr inbounds %struct.vdla, ptr %27, i32 0, i32 5
-  %28 = load i32, ptr %constant_bytes9, align 4
-  %call10 = call i32 @flush(ptr %26, i32 0, i32 %28, i32 0)
-  store i32 %call10, ptr %status, align 4
-  %29 = load i32, ptr %status, align 4
-  %tobool11 = icmp ne i32 %29, 0
-  br i1 %tobool11, label %if.then12, label %if.end13
+  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %26, i32 0, i32 5
+  %27 = load i32, ptr %constant_bytes10, align 4
+  %call11 = call i32 @flush(ptr %25, i32 0, i32 %27, i32 0)
+  store i32 %call11, ptr %status, align 4
+  %28 = load i32, ptr %status, align 4
+  %tobool12 = icmp ne i32 %28, 0
+  br i1 %tobool12, label %if.then13, label %if.end14
 
-if.then12:
-  %30 = load i32, ptr %status, align 4
-  store i32 %30, ptr %retval, align 4
+if.then13:
+  %29 = load i32, ptr %status, align 4
+  store i32 %29, ptr %retval, align 4
   br label %return
 
-if.end13:
+if.end14:
   store i32 0, ptr %step, align 4
   br label %for.cond
 
 for.cond:
-  %31 = load i32, ptr %step, align 4
-  %32 = load ptr, ptr %net.addr, align 4
-  %lists = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 2
+  %30 = load i32, ptr %step, align 4
+  %31 = load ptr, ptr %net.addr, align 4
+  %lists = getelementptr inbounds %struct.vdla, ptr %31, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i32 0, i32 4
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %33 = load i32, ptr %count, align 4
-  %cmp14 = icmp ult i32 %31, %33
-  br i1 %cmp14, label %for.body, label %for.end
+  %32 = load i32, ptr %count, align 4
+  %cmp15 = icmp ult i32 %30, %32
+  br i1 %cmp15, label %for.body, label %for.end
 
 for.body:
-  %34 = load ptr, ptr %net.addr, align 4
-  %35 = load i32, ptr %step, align 4
-  %call15 = call i32 @step_word(ptr %34, i32 %35, i32 0)
-  %cmp16 = icmp eq i32 %call15, 1
-  br i1 %cmp16, label %if.then17, label %if.end19
+  %33 = load ptr, ptr %net.addr, align 4
+  %34 = load i32, ptr %step, align 4
+  %call16 = call i32 @step_word(ptr %33, i32 %34, i32 0)
+  %cmp17 = icmp eq i32 %call16, 1
+  br i1 %cmp17, label %if.then18, label %if.end20
 
-if.then17:
-  %36 = load ptr, ptr %net.addr, align 4
-  %37 = load i32, ptr %step, align 4
-  %call18 = call i32 @place_program(ptr %36, i32 %37)
-  store i32 %call18, ptr %status, align 4
-  br label %if.end19
+if.then18:
+  %35 = load ptr, ptr %net.addr, align 4
+  %36 = load i32, ptr %step, align 4
+  %call19 = call i32 @place_program(ptr %35, i32 %36)
+  store i32 %call19, ptr %status, align 4
+  br label %if.end20
 
-if.end19:
+if.end20:
+  %37 = load i32, ptr %status, align 4
+  %tobool21 = icmp ne i32 %37, 0
+  br i1 %tobool21, label %if.then22, label %if.end23
+
+if.then22:
   %38 = load i32, ptr %status, align 4
-  %tobool20 = icmp ne i32 %38, 0
-  br i1 %tobool20, label %if.then21, label %if.end22
-
-if.then21:
-  %39 = load i32, ptr %status, align 4
-  store i32 %39, ptr %retval, align 4
+  store i32 %38, ptr %retval, align 4
   br label %return
 
-if.end22:
+if.end23:
   br label %for.inc
 
 for.inc:
-  %40 = load i32, ptr %step, align 4
-  %inc = add i32 %40, 1
+  %39 = load i32, ptr %step, align 4
+  %inc = add i32 %39, 1
   store i32 %inc, ptr %step, align 4
   br label %for.cond
 
@@ -3495,8 +3498,8 @@ for.end:
   br label %return
 
 return:
-  %41 = load i32, ptr %retval, align 4
-  ret i32 %41
+  %40 = load i32, ptr %retval, align 4
+  ret i32 %40
 }
 
 define internal i32 @identify(ptr %net) nounwind {
@@ -3605,6 +3608,20 @@ return:
   ret i32 %27
 }
 
+define internal i32 @whole_pages(ptr %net) nounwind {
+entry:
+  %net.addr = alloca ptr, align 4
+  store ptr %net, ptr %net.addr, align 4
+  %0 = load ptr, ptr %net.addr, align 4
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 4
+  %1 = load i32, ptr %dram_bytes, align 4
+  %add = add i32 %1, 4096
+  %sub = sub i32 %add, 1
+  %div = udiv i32 %sub, 4096
+  %mul = mul i32 %div, 4096
+  ret i32 %mul
+}
+
 declare void @llvm.memcpy.p0.p0.i32(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i32, i1 immarg)
 
 define internal i32 @flush(ptr %net, i32 %from, i32 %to, i32 %direction) nounwind {
@@ -3690,40 +3707,30 @@ entry:
   %call1 = call ptr @section_data(ptr %0, i32 %call, ptr %bytes)
   store ptr %call1, ptr %program, align 4
   %3 = load ptr, ptr %program, align 4
-  %add.ptr = getelementptr inbounds i8, ptr %3, i32 20
-  %call2 = call i32 @word_at(ptr %add.ptr)
+  %call2 = call i32 @program_base(ptr %3)
   store i32 %call2, ptr %base, align 4
   %4 = load ptr, ptr %program, align 4
-  %arrayidx = getelementptr inbounds i8, ptr %4, i32 10
-  %5 = load i8, ptr %arrayidx, align 1
-  %conv = zext i8 %5 to i32
-  %6 = load ptr, ptr %program, align 4
-  %arrayidx3 = getelementptr inbounds i8, ptr %6, i32 11
-  %7 = load i8, ptr %arrayidx3, align 1
-  %conv4 = zext i8 %7 to i32
-  %shl = shl i32 %conv4, 8
-  %or = or i32 %conv, %shl
-  %8 = load ptr, ptr %program, align 4
-  %add.ptr5 = getelementptr inbounds i8, ptr %8, i32 24
-  %call6 = call i32 @word_at(ptr %add.ptr5)
-  %mul = mul i32 %or, %call6
+  %call3 = call i32 @instruction_bytes(ptr %4)
+  %5 = load ptr, ptr %program, align 4
+  %call4 = call i32 @program_length(ptr %5)
+  %mul = mul i32 %call3, %call4
   store i32 %mul, ptr %size, align 4
-  %9 = load ptr, ptr %net.addr, align 4
-  %image = getelementptr inbounds %struct.vdla, ptr %9, i32 0, i32 11
-  %10 = load ptr, ptr %image, align 4
-  %11 = load i32, ptr %base, align 4
-  %add.ptr7 = getelementptr inbounds i8, ptr %10, i32 %11
-  %12 = load ptr, ptr %program, align 4
-  %add.ptr8 = getelementptr inbounds i8, ptr %12, i32 32
-  %13 = load i32, ptr %size, align 4
-  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %add.ptr7, ptr align 1 %add.ptr8, i32 %13, i1 false)
-  %14 = load ptr, ptr %net.addr, align 4
-  %15 = load i32, ptr %base, align 4
-  %16 = load i32, ptr %base, align 4
-  %17 = load i32, ptr %size, align 4
-  %add = add i32 %16, %17
-  %call9 = call i32 @flush(ptr %14, i32 %15, i32 %add, i32 0)
-  ret i32 %call9
+  %6 = load ptr, ptr %net.addr, align 4
+  %image = getelementptr inbounds %struct.vdla, ptr %6, i32 0, i32 11
+  %7 = load ptr, ptr %image, align 4
+  %8 = load i32, ptr %base, align 4
+  %add.ptr = getelementptr inbounds i8, ptr %7, i32 %8
+  %9 = load ptr, ptr %program, align 4
+  %add.ptr5 = getelementptr inbounds i8, ptr %9, i32 32
+  %10 = load i32, ptr %size, align 4
+  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %add.ptr, ptr align 1 %add.ptr5, i32 %10, i1 false)
+  %11 = load ptr, ptr %net.addr, align 4
+  %12 = load i32, ptr %base, align 4
+  %13 = load i32, ptr %base, align 4
+  %14 = load i32, ptr %size, align 4
+  %add = add i32 %13, %14
+  %call6 = call i32 @flush(ptr %11, i32 %12, i32 %add, i32 0)
+  ret i32 %call6
 }
 
 define i32 @run_program(ptr %net, i32 %step) noinline nounwind {
@@ -4076,59 +4083,49 @@ entry:
   %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 4
   %program.addr = alloca ptr, align 4
-  %bytes = alloca i32, align 4
   %values = alloca [8 x [2 x i32]], align 16
   %n = alloca i32, align 4
   %status = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 4
   store ptr %program, ptr %program.addr, align 4
-  %0 = load ptr, ptr %net.addr, align 4
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 4
-  %1 = load i32, ptr %dram_bytes, align 4
-  %add = add i32 %1, 4096
-  %sub = sub i32 %add, 1
-  %div = udiv i32 %sub, 4096
-  %mul = mul i32 %div, 4096
-  store i32 %mul, ptr %bytes, align 4
   store i32 32, ptr %values, align 4
   %arrayinit.element = getelementptr inbounds i32, ptr %values, i32 1
-  %2 = load ptr, ptr %net.addr, align 4
-  %isa = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 6
-  %3 = load i32, ptr %isa, align 4
-  store i32 %3, ptr %arrayinit.element, align 4
+  %0 = load ptr, ptr %net.addr, align 4
+  %isa = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 6
+  %1 = load i32, ptr %isa, align 4
+  store i32 %1, ptr %arrayinit.element, align 4
   %arrayinit.element1 = getelementptr inbounds [2 x i32], ptr %values, i32 1
   store i32 36, ptr %arrayinit.element1, align 4
   %arrayinit.element2 = getelementptr inbounds i32, ptr %arrayinit.element1, i32 1
-  %4 = load ptr, ptr %net.addr, align 4
-  %config = getelementptr inbounds %struct.vdla, ptr %4, i32 0, i32 7
-  %5 = load i32, ptr %config, align 4
-  store i32 %5, ptr %arrayinit.element2, align 4
+  %2 = load ptr, ptr %net.addr, align 4
+  %config = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 7
+  %3 = load i32, ptr %config, align 4
+  store i32 %3, ptr %arrayinit.element2, align 4
   %arrayinit.element3 = getelementptr inbounds [2 x i32], ptr %values, i32 2
   store i32 40, ptr %arrayinit.element3, align 4
   %arrayinit.element4 = getelementptr inbounds i32, ptr %arrayinit.element3, i32 1
-  %6 = load ptr, ptr %program.addr, align 4
-  %add.ptr = getelementptr inbounds i8, ptr %6, i32 20
-  %call = call i32 @word_at(ptr %add.ptr)
+  %4 = load ptr, ptr %program.addr, align 4
+  %call = call i32 @program_base(ptr %4)
   store i32 %call, ptr %arrayinit.element4, align 4
   %arrayinit.element5 = getelementptr inbounds [2 x i32], ptr %values, i32 3
   store i32 44, ptr %arrayinit.element5, align 4
   %arrayinit.element6 = getelementptr inbounds i32, ptr %arrayinit.element5, i32 1
-  %7 = load ptr, ptr %program.addr, align 4
-  %add.ptr7 = getelementptr inbounds i8, ptr %7, i32 24
-  %call8 = call i32 @word_at(ptr %add.ptr7)
-  store i32 %call8, ptr %arrayinit.element6, align 4
-  %arrayinit.element9 = getelementptr inbounds [2 x i32], ptr %values, i32 4
-  store i32 48, ptr %arrayinit.element9, align 4
-  %arrayinit.element10 = getelementptr inbounds i32, ptr %arrayinit.element9, i32 1
+  %5 = load ptr, ptr %program.addr, align 4
+  %call7 = call i32 @program_length(ptr %5)
+  store i32 %call7, ptr %arrayinit.element6, align 4
+  %arrayinit.element8 = getelementptr inbounds [2 x i32], ptr %values, i32 4
+  store i32 48, ptr %arrayinit.element8, align 4
+  %arrayinit.element9 = getelementptr inbounds i32, ptr %arrayinit.element8, i32 1
+  %6 = load ptr, ptr %net.addr, align 4
+  %address = getelementptr inbounds %struct.vdla, ptr %6, i32 0, i32 21
+  %7 = load i32, ptr %address, align 4
+  store i32 %7, ptr %arrayinit.element9, align 4
+  %arrayinit.element10 = getelementptr inbounds [2 x i32], ptr %values, i32 5
+  store i32 52, ptr %arrayinit.element10, align 4
+  %arrayinit.element11 = getelementptr inbounds i32, ptr %arrayinit.element10, i32 1
   %8 = load ptr, ptr %net.addr, align 4
-  %address = getelementptr inbounds %struct.vdla, ptr %8, i32 0, i32 21
-  %9 = load i32, ptr %address, align 4
-  store i32 %9, ptr %arrayinit.element10, align 4
-  %arrayinit.element11 = getelementptr inbounds [2 x i32], ptr %values, i32 5
-  store i32 52, ptr %arrayinit.element11, align 4
-  %arrayinit.element12 = getelementptr inbounds i32, ptr %arrayinit.element11, i32 1
-  %10 = load i32, ptr %bytes, align 4
-  store i32 %10, ptr %arrayinit.element12, align 4
+  %call12 = call i32 @whole_pages(ptr %8)
+  store i32 %call12, ptr %arrayinit.element11, align 4
   %arrayinit.element13 = getelementptr inbounds [2 x i32], ptr %values, i32 6
   store i32 28, ptr %arrayinit.element13, align 4
   %arrayinit.element14 = getelementptr inbounds i32, ptr %arrayinit.element13, i32 1
@@ -4141,37 +4138,37 @@ entry:
   br label %for.cond
 
 for.cond:
-  %11 = load i32, ptr %n, align 4
-  %cmp = icmp ult i32 %11, 8
+  %9 = load i32, ptr %n, align 4
+  %cmp = icmp ult i32 %9, 8
   br i1 %cmp, label %for.body, label %for.end
 
 for.body:
-  %12 = load ptr, ptr %net.addr, align 4
-  %13 = load i32, ptr %n, align 4
-  %arrayidx = getelementptr inbounds [8 x [2 x i32]], ptr %values, i32 0, i32 %13
+  %10 = load ptr, ptr %net.addr, align 4
+  %11 = load i32, ptr %n, align 4
+  %arrayidx = getelementptr inbounds [8 x [2 x i32]], ptr %values, i32 0, i32 %11
   %arrayidx17 = getelementptr inbounds [2 x i32], ptr %arrayidx, i32 0, i32 0
-  %14 = load i32, ptr %arrayidx17, align 8
-  %15 = load i32, ptr %n, align 4
-  %arrayidx18 = getelementptr inbounds [8 x [2 x i32]], ptr %values, i32 0, i32 %15
+  %12 = load i32, ptr %arrayidx17, align 8
+  %13 = load i32, ptr %n, align 4
+  %arrayidx18 = getelementptr inbounds [8 x [2 x i32]], ptr %values, i32 0, i32 %13
   %arrayidx19 = getelementptr inbounds [2 x i32], ptr %arrayidx18, i32 0, i32 1
-  %16 = load i32, ptr %arrayidx19, align 4
-  %call20 = call i32 @write_register(ptr %12, i32 %14, i32 %16)
+  %14 = load i32, ptr %arrayidx19, align 4
+  %call20 = call i32 @write_register(ptr %10, i32 %12, i32 %14)
   store i32 %call20, ptr %status, align 4
-  %17 = load i32, ptr %status, align 4
-  %tobool = icmp ne i32 %17, 0
+  %15 = load i32, ptr %status, align 4
+  %tobool = icmp ne i32 %15, 0
   br i1 %tobool, label %if.then, label %if.end
 
 if.then:
-  %18 = load i32, ptr %status, align 4
-  store i32 %18, ptr %retval, align 4
+  %16 = load i32, ptr %status, align 4
+  store i32 %16, ptr %retval, align 4
   br label %return
 
 if.end:
   br label %for.inc
 
 for.inc:
-  %19 = load i32, ptr %n, align 4
-  %inc = add i32 %19, 1
+  %17 = load i32, ptr %n, align 4
+  %inc = add i32 %17, 1
   store i32 %inc, ptr %n, align 4
   br label %for.cond
 
@@ -4180,8 +4177,8 @@ for.end:
   br label %return
 
 return:
-  %20 = load i32, ptr %retval, align 4
-  ret i32 %20
+  %18 = load i32, ptr %retval, align 4
+  ret i32 %18
 }
 
 define internal i32 @await(ptr %net, i32 %awaited, ptr %rests) nounwind {
@@ -4710,49 +4707,47 @@ entry:
   %call4 = call i32 @tensor_type(ptr %4, i32 %5)
   store i32 %call4, ptr %type, align 4
   %6 = load i32, ptr %type, align 4
-  %arrayidx = getelementptr inbounds [23 x i8], ptr @check_indices.BYTES, i32 0, i32 %6
-  %7 = load i8, ptr %arrayidx, align 1
-  %conv = zext i8 %7 to i32
-  store i32 %conv, ptr %bytes, align 4
-  %8 = load i32, ptr %type, align 4
-  %sub = sub i32 %8, 1
+  %call5 = call i32 @type_bytes(i32 %6)
+  store i32 %call5, ptr %bytes, align 4
+  %7 = load i32, ptr %type, align 4
+  %sub = sub i32 %7, 1
   %rem = urem i32 %sub, 2
   %cmp = icmp eq i32 %rem, 0
-  %conv5 = zext i1 %cmp to i32
-  store i32 %conv5, ptr %is_signed, align 4
-  %9 = load ptr, ptr %net.addr, align 4
-  %10 = load i32, ptr %tensor, align 4
-  %call6 = call ptr @tensor_data(ptr %9, i32 %10)
+  %conv = zext i1 %cmp to i32
+  store i32 %conv, ptr %is_signed, align 4
+  %8 = load ptr, ptr %net.addr, align 4
+  %9 = load i32, ptr %tensor, align 4
+  %call6 = call ptr @tensor_data(ptr %8, i32 %9)
   store ptr %call6, ptr %at, align 4
-  %11 = load ptr, ptr %at, align 4
-  %12 = load ptr, ptr %net.addr, align 4
-  %13 = load i32, ptr %tensor, align 4
-  %call7 = call i32 @tensor_bytes(ptr %12, i32 %13)
-  %add.ptr = getelementptr inbounds i8, ptr %11, i32 %call7
+  %10 = load ptr, ptr %at, align 4
+  %11 = load ptr, ptr %net.addr, align 4
+  %12 = load i32, ptr %tensor, align 4
+  %call7 = call i32 @tensor_bytes(ptr %11, i32 %12)
+  %add.ptr = getelementptr inbounds i8, ptr %10, i32 %call7
   store ptr %add.ptr, ptr %end, align 4
   br label %for.cond
 
 for.cond:
-  %14 = load i32, ptr %size, align 4
-  %tobool = icmp ne i32 %14, 0
+  %13 = load i32, ptr %size, align 4
+  %tobool = icmp ne i32 %13, 0
   br i1 %tobool, label %land.rhs, label %land.end
 
 land.rhs:
-  %15 = load ptr, ptr %at, align 4
-  %16 = load ptr, ptr %end, align 4
-  %cmp8 = icmp ult ptr %15, %16
+  %14 = load ptr, ptr %at, align 4
+  %15 = load ptr, ptr %end, align 4
+  %cmp8 = icmp ult ptr %14, %15
   br label %land.end
 
 land.end:
-  %17 = phi i1 [ false, %for.cond ], [ %cmp8, %land.rhs ]
-  br i1 %17, label %for.body, label %for.end
+  %16 = phi i1 [ false, %for.cond ], [ %cmp8, %land.rhs ]
+  br i1 %16, label %for.body, label %for.end
 
 for.body:
-  %18 = load ptr, ptr %at, align 4
-  %19 = load i32, ptr %bytes, align 4
-  %20 = load i32, ptr %is_signed, align 4
-  %21 = load i32, ptr %size, align 4
-  %call10 = call i32 @is_index(ptr %18, i32 %19, i32 %20, i32 %21)
+  %17 = load ptr, ptr %at, align 4
+  %18 = load i32, ptr %bytes, align 4
+  %19 = load i32, ptr %is_signed, align 4
+  %20 = load i32, ptr %size, align 4
+  %call10 = call i32 @is_index(ptr %17, i32 %18, i32 %19, i32 %20)
   %tobool11 = icmp ne i32 %call10, 0
   br i1 %tobool11, label %if.then, label %if.end
 
@@ -4760,30 +4755,30 @@ if.then:
   br label %for.inc
 
 if.end:
-  %22 = load ptr, ptr %net.addr, align 4
-  call void @begin_error(ptr %22, ptr %words)
+  %21 = load ptr, ptr %net.addr, align 4
+  call void @begin_error(ptr %21, ptr %words)
   call void @put(ptr %words, ptr @.str.111)
+  %22 = load ptr, ptr %net.addr, align 4
   %23 = load ptr, ptr %net.addr, align 4
-  %24 = load ptr, ptr %net.addr, align 4
-  %25 = load i32, ptr %tensor, align 4
-  %call12 = call i32 @tensor_word(ptr %24, i32 %25, i32 6)
-  %call13 = call ptr @text(ptr %23, i32 %call12)
+  %24 = load i32, ptr %tensor, align 4
+  %call12 = call i32 @tensor_word(ptr %23, i32 %24, i32 6)
+  %call13 = call ptr @text(ptr %22, i32 %call12)
   call void @put(ptr %words, ptr %call13)
   call void @put(ptr %words, ptr @.str.112)
-  %26 = load i32, ptr %size, align 4
-  call void @put_number(ptr %words, i32 %26)
+  %25 = load i32, ptr %size, align 4
+  call void @put_number(ptr %words, i32 %25)
   call void @put(ptr %words, ptr @.str.113)
-  %27 = load i32, ptr %size, align 4
-  %sub14 = sub i32 %27, 1
+  %26 = load i32, ptr %size, align 4
+  %sub14 = sub i32 %26, 1
   call void @put_number(ptr %words, i32 %sub14)
   call void @put(ptr %words, ptr @.str.114)
   store i32 5, ptr %retval, align 4
   br label %return
 
 for.inc:
-  %28 = load i32, ptr %bytes, align 4
-  %29 = load ptr, ptr %at, align 4
-  %add.ptr15 = getelementptr inbounds i8, ptr %29, i32 %28
+  %27 = load i32, ptr %bytes, align 4
+  %28 = load ptr, ptr %at, align 4
+  %add.ptr15 = getelementptr inbounds i8, ptr %28, i32 %27
   store ptr %add.ptr15, ptr %at, align 4
   br label %for.cond
 
@@ -4792,8 +4787,8 @@ for.end:
   br label %return
 
 return:
-  %30 = load i32, ptr %retval, align 4
-  ret i32 %30
+  %29 = load i32, ptr %retval, align 4
+  ret i32 %29
 }
 
 define internal i32 @run_steps(ptr %net) nounwind {
@@ -5019,15 +5014,13 @@ land.rhs:
   %6 = load i32, ptr %tensor.addr, align 4
   %call2 = call i32 @tensor_bytes(ptr %5, i32 %6)
   %7 = load i32, ptr %type.addr, align 4
-  %arrayidx = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i32 0, i32 %7
-  %8 = load i8, ptr %arrayidx, align 1
-  %conv = zext i8 %8 to i32
-  %cmp3 = icmp eq i32 %call2, %conv
+  %call3 = call i32 @type_bytes(i32 %7)
+  %cmp4 = icmp eq i32 %call2, %call3
   br label %land.end
 
 land.end:
-  %9 = phi i1 [ false, %land.lhs.true ], [ false, %entry ], [ %cmp3, %land.rhs ]
-  %land.ext = zext i1 %9 to i32
+  %8 = phi i1 [ false, %land.lhs.true ], [ false, %entry ], [ %cmp4, %land.rhs ]
+  %land.ext = zext i1 %8 to i32
   ret i32 %land.ext
 }
 
@@ -5192,7 +5185,7 @@ entry:
   %n = alloca i32, align 4
   %each = alloca i32, align 4
   %base = alloca i32, align 4
-  %count21 = alloca i32, align 4
+  %count18 = alloca i32, align 4
   %isa = alloca i32, align 4
   %config = alloca i32, align 4
   %first = alloca i32, align 4
@@ -5283,216 +5276,206 @@ for.inc:
 
 for.end:
   %24 = load ptr, ptr %data, align 4
-  %arrayidx16 = getelementptr inbounds i8, ptr %24, i32 10
-  %25 = load i8, ptr %arrayidx16, align 1
-  %conv17 = zext i8 %25 to i32
+  %call16 = call i32 @instruction_bytes(ptr %24)
+  store i32 %call16, ptr %each, align 4
+  %25 = load ptr, ptr %data, align 4
+  %call17 = call i32 @program_base(ptr %25)
+  store i32 %call17, ptr %base, align 4
   %26 = load ptr, ptr %data, align 4
-  %arrayidx18 = getelementptr inbounds i8, ptr %26, i32 11
-  %27 = load i8, ptr %arrayidx18, align 1
-  %conv19 = zext i8 %27 to i32
-  %shl = shl i32 %conv19, 8
-  %or = or i32 %conv17, %shl
-  store i32 %or, ptr %each, align 4
-  %28 = load ptr, ptr %data, align 4
-  %add.ptr = getelementptr inbounds i8, ptr %28, i32 20
-  %call20 = call i32 @word_at(ptr %add.ptr)
-  store i32 %call20, ptr %base, align 4
+  %call19 = call i32 @program_length(ptr %26)
+  store i32 %call19, ptr %count18, align 4
+  %27 = load ptr, ptr %data, align 4
+  %arrayidx20 = getelementptr inbounds i8, ptr %27, i32 8
+  %28 = load i8, ptr %arrayidx20, align 1
+  %conv21 = zext i8 %28 to i32
   %29 = load ptr, ptr %data, align 4
-  %add.ptr22 = getelementptr inbounds i8, ptr %29, i32 24
-  %call23 = call i32 @word_at(ptr %add.ptr22)
-  store i32 %call23, ptr %count21, align 4
-  %30 = load ptr, ptr %data, align 4
-  %arrayidx24 = getelementptr inbounds i8, ptr %30, i32 8
-  %31 = load i8, ptr %arrayidx24, align 1
-  %conv25 = zext i8 %31 to i32
-  %32 = load ptr, ptr %data, align 4
-  %arrayidx26 = getelementptr inbounds i8, ptr %32, i32 9
-  %33 = load i8, ptr %arrayidx26, align 1
-  %conv27 = zext i8 %33 to i32
-  %shl28 = shl i32 %conv27, 8
-  %or29 = or i32 %conv25, %shl28
-  %cmp30 = icmp ne i32 %or29, 2
-  br i1 %cmp30, label %if.then38, label %lor.lhs.false32
+  %arrayidx22 = getelementptr inbounds i8, ptr %29, i32 9
+  %30 = load i8, ptr %arrayidx22, align 1
+  %conv23 = zext i8 %30 to i32
+  %shl = shl i32 %conv23, 8
+  %or = or i32 %conv21, %shl
+  %cmp24 = icmp ne i32 %or, 2
+  br i1 %cmp24, label %if.then32, label %lor.lhs.false26
 
-lor.lhs.false32:
+lor.lhs.false26:
+  %31 = load i32, ptr %each, align 4
+  %cmp27 = icmp eq i32 %31, 0
+  br i1 %cmp27, label %if.then32, label %lor.lhs.false29
+
+lor.lhs.false29:
+  %32 = load i32, ptr %count18, align 4
+  %33 = load i32, ptr %bytes, align 4
+  %sub = sub i32 %33, 32
   %34 = load i32, ptr %each, align 4
-  %cmp33 = icmp eq i32 %34, 0
-  br i1 %cmp33, label %if.then38, label %lor.lhs.false35
+  %div = udiv i32 %sub, %34
+  %cmp30 = icmp ugt i32 %32, %div
+  br i1 %cmp30, label %if.then32, label %if.end34
 
-lor.lhs.false35:
-  %35 = load i32, ptr %count21, align 4
-  %36 = load i32, ptr %bytes, align 4
-  %sub = sub i32 %36, 32
-  %37 = load i32, ptr %each, align 4
-  %div = udiv i32 %sub, %37
-  %cmp36 = icmp ugt i32 %35, %div
-  br i1 %cmp36, label %if.then38, label %if.end40
-
-if.then38:
-  %38 = load ptr, ptr %net.addr, align 4
-  %39 = load i32, ptr %step.addr, align 4
-  %40 = load ptr, ptr %expected, align 4
-  %call39 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.76)
-  store i32 %call39, ptr %retval, align 4
+if.then32:
+  %35 = load ptr, ptr %net.addr, align 4
+  %36 = load i32, ptr %step.addr, align 4
+  %37 = load ptr, ptr %expected, align 4
+  %call33 = call i32 @fail_at_step(ptr %35, i32 1, i32 %36, ptr %37, ptr @.str.76)
+  store i32 %call33, ptr %retval, align 4
   br label %return
 
-if.end40:
-  %41 = load i32, ptr %base, align 4
-  %42 = load ptr, ptr %net.addr, align 4
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %42, i32 0, i32 4
-  %43 = load i32, ptr %dram_bytes, align 4
-  %cmp41 = icmp ugt i32 %41, %43
-  br i1 %cmp41, label %if.then49, label %lor.lhs.false43
+if.end34:
+  %38 = load i32, ptr %base, align 4
+  %39 = load ptr, ptr %net.addr, align 4
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %39, i32 0, i32 4
+  %40 = load i32, ptr %dram_bytes, align 4
+  %cmp35 = icmp ugt i32 %38, %40
+  br i1 %cmp35, label %if.then43, label %lor.lhs.false37
 
-lor.lhs.false43:
-  %44 = load i32, ptr %count21, align 4
-  %45 = load i32, ptr %each, align 4
-  %mul44 = mul i32 %44, %45
+lor.lhs.false37:
+  %41 = load i32, ptr %count18, align 4
+  %42 = load i32, ptr %each, align 4
+  %mul38 = mul i32 %41, %42
+  %43 = load ptr, ptr %net.addr, align 4
+  %dram_bytes39 = getelementptr inbounds %struct.vdla, ptr %43, i32 0, i32 4
+  %44 = load i32, ptr %dram_bytes39, align 4
+  %45 = load i32, ptr %base, align 4
+  %sub40 = sub i32 %44, %45
+  %cmp41 = icmp ugt i32 %mul38, %sub40
+  br i1 %cmp41, label %if.then43, label %if.end45
+
+if.then43:
   %46 = load ptr, ptr %net.addr, align 4
-  %dram_bytes45 = getelementptr inbounds %struct.vdla, ptr %46, i32 0, i32 4
-  %47 = load i32, ptr %dram_bytes45, align 4
-  %48 = load i32, ptr %base, align 4
-  %sub46 = sub i32 %47, %48
-  %cmp47 = icmp ugt i32 %mul44, %sub46
-  br i1 %cmp47, label %if.then49, label %if.end51
-
-if.then49:
-  %49 = load ptr, ptr %net.addr, align 4
-  %50 = load i32, ptr %step.addr, align 4
-  %call50 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.77, ptr @.str.78)
-  store i32 %call50, ptr %retval, align 4
+  %47 = load i32, ptr %step.addr, align 4
+  %call44 = call i32 @fail_at_step(ptr %46, i32 1, i32 %47, ptr @.str.77, ptr @.str.78)
+  store i32 %call44, ptr %retval, align 4
   br label %return
 
-if.end51:
-  %51 = load ptr, ptr %data, align 4
-  %arrayidx52 = getelementptr inbounds i8, ptr %51, i32 12
-  %52 = load i8, ptr %arrayidx52, align 1
-  %conv53 = zext i8 %52 to i32
-  %shl54 = shl i32 %conv53, 24
-  %53 = load ptr, ptr %data, align 4
-  %arrayidx55 = getelementptr inbounds i8, ptr %53, i32 13
-  %54 = load i8, ptr %arrayidx55, align 1
-  %conv56 = zext i8 %54 to i32
-  %shl57 = shl i32 %conv56, 16
-  %or58 = or i32 %shl54, %shl57
-  %55 = load ptr, ptr %data, align 4
-  %arrayidx59 = getelementptr inbounds i8, ptr %55, i32 14
-  %56 = load i8, ptr %arrayidx59, align 1
-  %conv60 = zext i8 %56 to i32
-  %shl61 = shl i32 %conv60, 8
-  %or62 = or i32 %or58, %shl61
-  %57 = load ptr, ptr %data, align 4
-  %arrayidx63 = getelementptr inbounds i8, ptr %57, i32 15
-  %58 = load i8, ptr %arrayidx63, align 1
-  %conv64 = zext i8 %58 to i32
-  %or65 = or i32 %or62, %conv64
-  store i32 %or65, ptr %isa, align 4
-  %59 = load ptr, ptr %data, align 4
-  %arrayidx66 = getelementptr inbounds i8, ptr %59, i32 16
-  %60 = load i8, ptr %arrayidx66, align 1
-  %conv67 = zext i8 %60 to i32
-  %shl68 = shl i32 %conv67, 24
-  %61 = load ptr, ptr %data, align 4
-  %arrayidx69 = getelementptr inbounds i8, ptr %61, i32 17
-  %62 = load i8, ptr %arrayidx69, align 1
-  %conv70 = zext i8 %62 to i32
-  %shl71 = shl i32 %conv70, 16
-  %or72 = or i32 %shl68, %shl71
-  %63 = load ptr, ptr %data, align 4
-  %arrayidx73 = getelementptr inbounds i8, ptr %63, i32 18
-  %64 = load i8, ptr %arrayidx73, align 1
-  %conv74 = zext i8 %64 to i32
-  %shl75 = shl i32 %conv74, 8
-  %or76 = or i32 %or72, %shl75
-  %65 = load ptr, ptr %data, align 4
-  %arrayidx77 = getelementptr inbounds i8, ptr %65, i32 19
-  %66 = load i8, ptr %arrayidx77, align 1
-  %conv78 = zext i8 %66 to i32
-  %or79 = or i32 %or76, %conv78
-  store i32 %or79, ptr %config, align 4
-  %67 = load i32, ptr %isa, align 4
+if.end45:
+  %48 = load ptr, ptr %data, align 4
+  %arrayidx46 = getelementptr inbounds i8, ptr %48, i32 12
+  %49 = load i8, ptr %arrayidx46, align 1
+  %conv47 = zext i8 %49 to i32
+  %shl48 = shl i32 %conv47, 24
+  %50 = load ptr, ptr %data, align 4
+  %arrayidx49 = getelementptr inbounds i8, ptr %50, i32 13
+  %51 = load i8, ptr %arrayidx49, align 1
+  %conv50 = zext i8 %51 to i32
+  %shl51 = shl i32 %conv50, 16
+  %or52 = or i32 %shl48, %shl51
+  %52 = load ptr, ptr %data, align 4
+  %arrayidx53 = getelementptr inbounds i8, ptr %52, i32 14
+  %53 = load i8, ptr %arrayidx53, align 1
+  %conv54 = zext i8 %53 to i32
+  %shl55 = shl i32 %conv54, 8
+  %or56 = or i32 %or52, %shl55
+  %54 = load ptr, ptr %data, align 4
+  %arrayidx57 = getelementptr inbounds i8, ptr %54, i32 15
+  %55 = load i8, ptr %arrayidx57, align 1
+  %conv58 = zext i8 %55 to i32
+  %or59 = or i32 %or56, %conv58
+  store i32 %or59, ptr %isa, align 4
+  %56 = load ptr, ptr %data, align 4
+  %arrayidx60 = getelementptr inbounds i8, ptr %56, i32 16
+  %57 = load i8, ptr %arrayidx60, align 1
+  %conv61 = zext i8 %57 to i32
+  %shl62 = shl i32 %conv61, 24
+  %58 = load ptr, ptr %data, align 4
+  %arrayidx63 = getelementptr inbounds i8, ptr %58, i32 17
+  %59 = load i8, ptr %arrayidx63, align 1
+  %conv64 = zext i8 %59 to i32
+  %shl65 = shl i32 %conv64, 16
+  %or66 = or i32 %shl62, %shl65
+  %60 = load ptr, ptr %data, align 4
+  %arrayidx67 = getelementptr inbounds i8, ptr %60, i32 18
+  %61 = load i8, ptr %arrayidx67, align 1
+  %conv68 = zext i8 %61 to i32
+  %shl69 = shl i32 %conv68, 8
+  %or70 = or i32 %or66, %shl69
+  %62 = load ptr, ptr %data, align 4
+  %arrayidx71 = getelementptr inbounds i8, ptr %62, i32 19
+  %63 = load i8, ptr %arrayidx71, align 1
+  %conv72 = zext i8 %63 to i32
+  %or73 = or i32 %or70, %conv72
+  store i32 %or73, ptr %config, align 4
+  %64 = load i32, ptr %isa, align 4
+  %65 = load ptr, ptr %net.addr, align 4
+  %isa74 = getelementptr inbounds %struct.vdla, ptr %65, i32 0, i32 6
+  %66 = load i32, ptr %isa74, align 4
+  %cmp75 = icmp ne i32 %64, %66
+  br i1 %cmp75, label %if.then81, label %lor.lhs.false77
+
+lor.lhs.false77:
+  %67 = load i32, ptr %config, align 4
   %68 = load ptr, ptr %net.addr, align 4
-  %isa80 = getelementptr inbounds %struct.vdla, ptr %68, i32 0, i32 6
-  %69 = load i32, ptr %isa80, align 4
-  %cmp81 = icmp ne i32 %67, %69
-  br i1 %cmp81, label %if.then87, label %lor.lhs.false83
+  %config78 = getelementptr inbounds %struct.vdla, ptr %68, i32 0, i32 7
+  %69 = load i32, ptr %config78, align 4
+  %cmp79 = icmp ne i32 %67, %69
+  br i1 %cmp79, label %if.then81, label %if.end83
 
-lor.lhs.false83:
-  %70 = load i32, ptr %config, align 4
-  %71 = load ptr, ptr %net.addr, align 4
-  %config84 = getelementptr inbounds %struct.vdla, ptr %71, i32 0, i32 7
-  %72 = load i32, ptr %config84, align 4
-  %cmp85 = icmp ne i32 %70, %72
-  br i1 %cmp85, label %if.then87, label %if.end89
-
-if.then87:
-  %73 = load ptr, ptr %net.addr, align 4
-  %74 = load i32, ptr %step.addr, align 4
-  %call88 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.79, ptr @.str.67)
-  store i32 %call88, ptr %retval, align 4
+if.then81:
+  %70 = load ptr, ptr %net.addr, align 4
+  %71 = load i32, ptr %step.addr, align 4
+  %call82 = call i32 @fail_at_step(ptr %70, i32 1, i32 %71, ptr @.str.79, ptr @.str.67)
+  store i32 %call82, ptr %retval, align 4
   br label %return
 
-if.end89:
-  %75 = load ptr, ptr %net.addr, align 4
-  %76 = load i32, ptr %step.addr, align 4
-  %call90 = call i32 @step_x(ptr %75, i32 %76, i32 1)
-  store i32 %call90, ptr %first, align 4
-  %77 = load ptr, ptr %net.addr, align 4
-  %lists91 = getelementptr inbounds %struct.vdla, ptr %77, i32 0, i32 2
-  %arrayidx92 = getelementptr inbounds [10 x %struct.list], ptr %lists91, i32 0, i32 7
-  %count93 = getelementptr inbounds %struct.list, ptr %arrayidx92, i32 0, i32 1
-  %78 = load i32, ptr %count93, align 4
-  store i32 %78, ptr %ranges, align 4
-  %79 = load ptr, ptr %net.addr, align 4
-  %80 = load i32, ptr %step.addr, align 4
-  %call94 = call i32 @step_x(ptr %79, i32 %80, i32 2)
-  store i32 %call94, ptr %given, align 4
-  %81 = load ptr, ptr %net.addr, align 4
-  %82 = load i32, ptr %step.addr, align 4
-  %call95 = call i32 @step_x(ptr %81, i32 %82, i32 3)
-  store i32 %call95, ptr %wanted, align 4
-  %83 = load i32, ptr %first, align 4
-  %84 = load i32, ptr %ranges, align 4
-  %cmp96 = icmp ugt i32 %83, %84
-  br i1 %cmp96, label %if.then107, label %lor.lhs.false98
+if.end83:
+  %72 = load ptr, ptr %net.addr, align 4
+  %73 = load i32, ptr %step.addr, align 4
+  %call84 = call i32 @step_x(ptr %72, i32 %73, i32 1)
+  store i32 %call84, ptr %first, align 4
+  %74 = load ptr, ptr %net.addr, align 4
+  %lists85 = getelementptr inbounds %struct.vdla, ptr %74, i32 0, i32 2
+  %arrayidx86 = getelementptr inbounds [10 x %struct.list], ptr %lists85, i32 0, i32 7
+  %count87 = getelementptr inbounds %struct.list, ptr %arrayidx86, i32 0, i32 1
+  %75 = load i32, ptr %count87, align 4
+  store i32 %75, ptr %ranges, align 4
+  %76 = load ptr, ptr %net.addr, align 4
+  %77 = load i32, ptr %step.addr, align 4
+  %call88 = call i32 @step_x(ptr %76, i32 %77, i32 2)
+  store i32 %call88, ptr %given, align 4
+  %78 = load ptr, ptr %net.addr, align 4
+  %79 = load i32, ptr %step.addr, align 4
+  %call89 = call i32 @step_x(ptr %78, i32 %79, i32 3)
+  store i32 %call89, ptr %wanted, align 4
+  %80 = load i32, ptr %first, align 4
+  %81 = load i32, ptr %ranges, align 4
+  %cmp90 = icmp ugt i32 %80, %81
+  br i1 %cmp90, label %if.then101, label %lor.lhs.false92
 
-lor.lhs.false98:
-  %85 = load i32, ptr %given, align 4
+lor.lhs.false92:
+  %82 = load i32, ptr %given, align 4
+  %83 = load i32, ptr %ranges, align 4
+  %84 = load i32, ptr %first, align 4
+  %sub93 = sub i32 %83, %84
+  %cmp94 = icmp ugt i32 %82, %sub93
+  br i1 %cmp94, label %if.then101, label %lor.lhs.false96
+
+lor.lhs.false96:
+  %85 = load i32, ptr %wanted, align 4
   %86 = load i32, ptr %ranges, align 4
   %87 = load i32, ptr %first, align 4
-  %sub99 = sub i32 %86, %87
-  %cmp100 = icmp ugt i32 %85, %sub99
-  br i1 %cmp100, label %if.then107, label %lor.lhs.false102
+  %sub97 = sub i32 %86, %87
+  %88 = load i32, ptr %given, align 4
+  %sub98 = sub i32 %sub97, %88
+  %cmp99 = icmp ugt i32 %85, %sub98
+  br i1 %cmp99, label %if.then101, label %if.end103
 
-lor.lhs.false102:
-  %88 = load i32, ptr %wanted, align 4
-  %89 = load i32, ptr %ranges, align 4
-  %90 = load i32, ptr %first, align 4
-  %sub103 = sub i32 %89, %90
-  %91 = load i32, ptr %given, align 4
-  %sub104 = sub i32 %sub103, %91
-  %cmp105 = icmp ugt i32 %88, %sub104
-  br i1 %cmp105, label %if.then107, label %if.end109
-
-if.then107:
-  %92 = load ptr, ptr %net.addr, align 4
-  %93 = load i32, ptr %step.addr, align 4
-  %call108 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.80, ptr @.str.35)
-  store i32 %call108, ptr %retval, align 4
+if.then101:
+  %89 = load ptr, ptr %net.addr, align 4
+  %90 = load i32, ptr %step.addr, align 4
+  %call102 = call i32 @fail_at_step(ptr %89, i32 1, i32 %90, ptr @.str.80, ptr @.str.35)
+  store i32 %call102, ptr %retval, align 4
   br label %return
 
-if.end109:
-  %94 = load ptr, ptr %net.addr, align 4
-  %programs = getelementptr inbounds %struct.vdla, ptr %94, i32 0, i32 18
-  %95 = load i32, ptr %programs, align 4
-  %add = add i32 %95, 1
+if.end103:
+  %91 = load ptr, ptr %net.addr, align 4
+  %programs = getelementptr inbounds %struct.vdla, ptr %91, i32 0, i32 18
+  %92 = load i32, ptr %programs, align 4
+  %add = add i32 %92, 1
   store i32 %add, ptr %programs, align 4
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %96 = load i32, ptr %retval, align 4
-  ret i32 %96
+  %93 = load i32, ptr %retval, align 4
+  ret i32 %93
 }
 
 define internal i32 @check_copy(ptr %net, i32 %step) nounwind {
@@ -5745,6 +5728,43 @@ if.end30:
 return:
   %33 = load i32, ptr %retval, align 4
   ret i32 %33
+}
+
+define internal i32 @instruction_bytes(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 4
+  store ptr %program, ptr %program.addr, align 4
+  %0 = load ptr, ptr %program.addr, align 4
+  %arrayidx = getelementptr inbounds i8, ptr %0, i32 10
+  %1 = load i8, ptr %arrayidx, align 1
+  %conv = zext i8 %1 to i32
+  %2 = load ptr, ptr %program.addr, align 4
+  %arrayidx1 = getelementptr inbounds i8, ptr %2, i32 11
+  %3 = load i8, ptr %arrayidx1, align 1
+  %conv2 = zext i8 %3 to i32
+  %shl = shl i32 %conv2, 8
+  %or = or i32 %conv, %shl
+  ret i32 %or
+}
+
+define internal i32 @program_base(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 4
+  store ptr %program, ptr %program.addr, align 4
+  %0 = load ptr, ptr %program.addr, align 4
+  %add.ptr = getelementptr inbounds i8, ptr %0, i32 20
+  %call = call i32 @word_at(ptr %add.ptr)
+  ret i32 %call
+}
+
+define internal i32 @program_length(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 4
+  store ptr %program, ptr %program.addr, align 4
+  %0 = load ptr, ptr %program.addr, align 4
+  %add.ptr = getelementptr inbounds i8, ptr %0, i32 24
+  %call = call i32 @word_at(ptr %add.ptr)
+  ret i32 %call
 }
 
 define internal i32 @element_bytes(ptr %net, i32 %tensor) nounwind {

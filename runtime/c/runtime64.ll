@@ -1,5 +1,5 @@
 ; From runtime.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 0650664d5fa4f26caad663d3094b9363935216f440bdc44ab486b1cd5a895a63
+; ziglang 0.17.1, SHA-256 20d82dbcee8b28f5420ceddba7c42faa30625f4bbcf98f507e4e03cefce43ed2
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }
@@ -26,6 +26,7 @@
 @.str.11 = private unnamed_addr constant [7 x i8] c"header\00"
 @.str.12 = private unnamed_addr constant [6 x i8] c"table\00"
 @.str.13 = private unnamed_addr constant [18 x i8] c"at least 64 bytes\00"
+@type_bytes.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.14 = private unnamed_addr constant [50 x i8] c"an image of this machine that holds the constants\00"
 @.str.15 = private unnamed_addr constant [7 x i8] c"device\00"
 @.str.16 = private unnamed_addr constant [39 x i8] c"a board for the accelerator's programs\00"
@@ -63,7 +64,6 @@
 @.str.47 = private unnamed_addr constant [37 x i8] c"an offset and bytes within the image\00"
 @.str.48 = private unnamed_addr constant [13 x i8] c"a known type\00"
 @.str.49 = private unnamed_addr constant [12 x i8] c"known sizes\00"
-@TYPE_BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.50 = private unnamed_addr constant [24 x i8] c"a shape of this machine\00"
 @.str.51 = private unnamed_addr constant [22 x i8] c"bytes as by its shape\00"
 @.str.52 = private unnamed_addr constant [9 x i8] c"an input\00"
@@ -127,7 +127,6 @@
 @.str.108 = private unnamed_addr constant [5 x i8] c"DONE\00"
 @.str.109 = private unnamed_addr constant [43 x i8] c"neither DONE nor FAULT: the core was reset\00"
 @.str.110 = private unnamed_addr constant [38 x i8] c"board: expected an answer, found none\00"
-@check_indices.BYTES = internal constant [23 x i8] c"\01\01\01\02\02\04\04\08\08\02\04\08\02\01\01\01\01\01\01\01\01\01\01"
 @.str.111 = private unnamed_addr constant [7 x i8] c"input \00"
 @.str.112 = private unnamed_addr constant [26 x i8] c": expected indices from -\00"
 @.str.113 = private unnamed_addr constant [5 x i8] c" to \00"
@@ -1258,6 +1257,18 @@ return:
   ret i32 %40
 }
 
+define i32 @type_bytes(i32 %type) noinline nounwind {
+entry:
+  %type.addr = alloca i32, align 4
+  store i32 %type, ptr %type.addr, align 4
+  %0 = load i32, ptr %type.addr, align 4
+  %idxprom = zext i32 %0 to i64
+  %arrayidx = getelementptr inbounds [23 x i8], ptr @type_bytes.BYTES, i64 0, i64 %idxprom
+  %1 = load i8, ptr %arrayidx, align 1
+  %conv = zext i8 %1 to i32
+  ret i32 %conv
+}
+
 define i32 @check_module(ptr %net) noinline nounwind {
 entry:
   %retval = alloca i32, align 4
@@ -1766,36 +1777,34 @@ if.then23:
 
 if.end26:
   %35 = load i32, ptr %type, align 4
-  %idxprom = zext i32 %35 to i64
-  %arrayidx27 = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i64 0, i64 %idxprom
-  %36 = load i8, ptr %arrayidx27, align 1
-  %conv28 = zext i8 %36 to i64
+  %call27 = call i32 @type_bytes(i32 %35)
+  %conv28 = zext i32 %call27 to i64
   store i64 %conv28, ptr %each, align 8
   store i32 0, ptr %is_empty, align 4
   store i32 0, ptr %axis, align 4
   br label %for.cond
 
 for.cond:
-  %37 = load i32, ptr %axis, align 4
-  %38 = load i32, ptr %rank, align 4
-  %cmp29 = icmp ult i32 %37, %38
+  %36 = load i32, ptr %axis, align 4
+  %37 = load i32, ptr %rank, align 4
+  %cmp29 = icmp ult i32 %36, %37
   br i1 %cmp29, label %for.body, label %for.end
 
 for.body:
-  %39 = load ptr, ptr %net.addr, align 8
-  %40 = load i32, ptr %tensor.addr, align 4
-  %41 = load i32, ptr %axis, align 4
-  %call31 = call i32 @tensor_size(ptr %39, i32 %40, i32 %41)
+  %38 = load ptr, ptr %net.addr, align 8
+  %39 = load i32, ptr %tensor.addr, align 4
+  %40 = load i32, ptr %axis, align 4
+  %call31 = call i32 @tensor_size(ptr %38, i32 %39, i32 %40)
   %cmp32 = icmp eq i32 %call31, 0
   %conv33 = zext i1 %cmp32 to i32
-  %42 = load i32, ptr %is_empty, align 4
-  %or = or i32 %42, %conv33
+  %41 = load i32, ptr %is_empty, align 4
+  %or = or i32 %41, %conv33
   store i32 %or, ptr %is_empty, align 4
   br label %for.inc
 
 for.inc:
-  %43 = load i32, ptr %axis, align 4
-  %inc = add i32 %43, 1
+  %42 = load i32, ptr %axis, align 4
+  %inc = add i32 %42, 1
   store i32 %inc, ptr %axis, align 4
   br label %for.cond
 
@@ -1804,78 +1813,78 @@ for.end:
   br label %for.cond35
 
 for.cond35:
-  %44 = load i32, ptr %axis34, align 4
-  %45 = load i32, ptr %rank, align 4
-  %cmp36 = icmp ult i32 %44, %45
+  %43 = load i32, ptr %axis34, align 4
+  %44 = load i32, ptr %rank, align 4
+  %cmp36 = icmp ult i32 %43, %44
   br i1 %cmp36, label %land.rhs, label %land.end
 
 land.rhs:
-  %46 = load i32, ptr %is_empty, align 4
-  %tobool38 = icmp ne i32 %46, 0
+  %45 = load i32, ptr %is_empty, align 4
+  %tobool38 = icmp ne i32 %45, 0
   %lnot = xor i1 %tobool38, true
   br label %land.end
 
 land.end:
-  %47 = phi i1 [ false, %for.cond35 ], [ %lnot, %land.rhs ]
-  br i1 %47, label %for.body39, label %for.end51
+  %46 = phi i1 [ false, %for.cond35 ], [ %lnot, %land.rhs ]
+  br i1 %46, label %for.body39, label %for.end51
 
 for.body39:
-  %48 = load ptr, ptr %net.addr, align 8
-  %49 = load i32, ptr %tensor.addr, align 4
-  %50 = load i32, ptr %axis34, align 4
-  %call40 = call i32 @tensor_size(ptr %48, i32 %49, i32 %50)
+  %47 = load ptr, ptr %net.addr, align 8
+  %48 = load i32, ptr %tensor.addr, align 4
+  %49 = load i32, ptr %axis34, align 4
+  %call40 = call i32 @tensor_size(ptr %47, i32 %48, i32 %49)
   store i32 %call40, ptr %size, align 4
-  %51 = load i64, ptr %each, align 8
-  %52 = load i32, ptr %size, align 4
-  %conv41 = zext i32 %52 to i64
+  %50 = load i64, ptr %each, align 8
+  %51 = load i32, ptr %size, align 4
+  %conv41 = zext i32 %51 to i64
   %div = udiv i64 -1, %conv41
-  %cmp42 = icmp ugt i64 %51, %div
+  %cmp42 = icmp ugt i64 %50, %div
   br i1 %cmp42, label %if.then44, label %if.end47
 
 if.then44:
-  %53 = load ptr, ptr %net.addr, align 8
-  %54 = load i32, ptr %size, align 4
-  %conv45 = zext i32 %54 to i64
-  %call46 = call i32 @wrong(ptr %53, ptr @.str.46, ptr @.str.50, i64 %conv45)
+  %52 = load ptr, ptr %net.addr, align 8
+  %53 = load i32, ptr %size, align 4
+  %conv45 = zext i32 %53 to i64
+  %call46 = call i32 @wrong(ptr %52, ptr @.str.46, ptr @.str.50, i64 %conv45)
   store i32 %call46, ptr %retval, align 4
   br label %return
 
 if.end47:
-  %55 = load i32, ptr %size, align 4
-  %conv48 = zext i32 %55 to i64
-  %56 = load i64, ptr %each, align 8
-  %mul = mul i64 %56, %conv48
+  %54 = load i32, ptr %size, align 4
+  %conv48 = zext i32 %54 to i64
+  %55 = load i64, ptr %each, align 8
+  %mul = mul i64 %55, %conv48
   store i64 %mul, ptr %each, align 8
   br label %for.inc49
 
 for.inc49:
-  %57 = load i32, ptr %axis34, align 4
-  %inc50 = add i32 %57, 1
+  %56 = load i32, ptr %axis34, align 4
+  %inc50 = add i32 %56, 1
   store i32 %inc50, ptr %axis34, align 4
   br label %for.cond35
 
 for.end51:
-  %58 = load i64, ptr %bytes, align 8
-  %59 = load i32, ptr %is_empty, align 4
-  %tobool52 = icmp ne i32 %59, 0
+  %57 = load i64, ptr %bytes, align 8
+  %58 = load i32, ptr %is_empty, align 4
+  %tobool52 = icmp ne i32 %58, 0
   br i1 %tobool52, label %cond.true, label %cond.false
 
 cond.true:
   br label %cond.end
 
 cond.false:
-  %60 = load i64, ptr %each, align 8
+  %59 = load i64, ptr %each, align 8
   br label %cond.end
 
 cond.end:
-  %cond = phi i64 [ 0, %cond.true ], [ %60, %cond.false ]
-  %cmp53 = icmp ne i64 %58, %cond
+  %cond = phi i64 [ 0, %cond.true ], [ %59, %cond.false ]
+  %cmp53 = icmp ne i64 %57, %cond
   br i1 %cmp53, label %if.then55, label %if.end57
 
 if.then55:
-  %61 = load ptr, ptr %net.addr, align 8
-  %62 = load i64, ptr %bytes, align 8
-  %call56 = call i32 @wrong(ptr %61, ptr @.str.46, ptr @.str.51, i64 %62)
+  %60 = load ptr, ptr %net.addr, align 8
+  %61 = load i64, ptr %bytes, align 8
+  %call56 = call i32 @wrong(ptr %60, ptr @.str.46, ptr @.str.51, i64 %61)
   store i32 %call56, ptr %retval, align 4
   br label %return
 
@@ -1884,8 +1893,8 @@ if.end57:
   br label %return
 
 return:
-  %63 = load i32, ptr %retval, align 4
-  ret i32 %63
+  %62 = load i32, ptr %retval, align 4
+  ret i32 %62
 }
 
 define internal i32 @check_input(ptr %net, i32 %number) nounwind {
@@ -3425,117 +3434,112 @@ if.then:
 
 if.end:
   %5 = load ptr, ptr %net.addr, align 8
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %5, i32 0, i32 4
-  %6 = load i64, ptr %dram_bytes, align 8
-  %add = add i64 %6, 4096
-  %sub = sub i64 %add, 1
-  %div = udiv i64 %sub, 4096
-  %mul = mul i64 %div, 4096
-  store i64 %mul, ptr %bytes, align 8
+  %call2 = call i64 @whole_pages(ptr %5)
+  store i64 %call2, ptr %bytes, align 8
   store ptr null, ptr %memory, align 8
-  %7 = load ptr, ptr %board, align 8
-  %map = getelementptr inbounds %struct.vdla_board, ptr %7, i32 0, i32 3
-  %8 = load ptr, ptr %map, align 8
-  %9 = load ptr, ptr %board, align 8
-  %context = getelementptr inbounds %struct.vdla_board, ptr %9, i32 0, i32 0
-  %10 = load ptr, ptr %context, align 8
-  %11 = load i64, ptr %bytes, align 8
-  %12 = load ptr, ptr %net.addr, align 8
-  %address = getelementptr inbounds %struct.vdla, ptr %12, i32 0, i32 21
-  %call2 = call i32 %8(ptr %10, i64 %11, ptr %memory, ptr %address)
-  %tobool3 = icmp ne i32 %call2, 0
-  br i1 %tobool3, label %if.then4, label %lor.lhs.false
+  %6 = load ptr, ptr %board, align 8
+  %map = getelementptr inbounds %struct.vdla_board, ptr %6, i32 0, i32 3
+  %7 = load ptr, ptr %map, align 8
+  %8 = load ptr, ptr %board, align 8
+  %context = getelementptr inbounds %struct.vdla_board, ptr %8, i32 0, i32 0
+  %9 = load ptr, ptr %context, align 8
+  %10 = load i64, ptr %bytes, align 8
+  %11 = load ptr, ptr %net.addr, align 8
+  %address = getelementptr inbounds %struct.vdla, ptr %11, i32 0, i32 21
+  %call3 = call i32 %7(ptr %9, i64 %10, ptr %memory, ptr %address)
+  %tobool4 = icmp ne i32 %call3, 0
+  br i1 %tobool4, label %if.then5, label %lor.lhs.false
 
 lor.lhs.false:
-  %13 = load ptr, ptr %memory, align 8
-  %cmp = icmp eq ptr %13, null
-  br i1 %cmp, label %if.then4, label %if.end6
+  %12 = load ptr, ptr %memory, align 8
+  %cmp = icmp eq ptr %12, null
+  br i1 %cmp, label %if.then5, label %if.end7
 
-if.then4:
-  %14 = load ptr, ptr %net.addr, align 8
-  %call5 = call i32 @fail_with(ptr %14, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
-  store i32 %call5, ptr %retval, align 4
+if.then5:
+  %13 = load ptr, ptr %net.addr, align 8
+  %call6 = call i32 @fail_with(ptr %13, i32 8, ptr @.str.23, ptr @.str.24, ptr @.str.25)
+  store i32 %call6, ptr %retval, align 4
   br label %return
 
-if.end6:
-  %15 = load ptr, ptr %memory, align 8
+if.end7:
+  %14 = load ptr, ptr %memory, align 8
+  %15 = load ptr, ptr %net.addr, align 8
+  %image = getelementptr inbounds %struct.vdla, ptr %15, i32 0, i32 11
+  store ptr %14, ptr %image, align 8
   %16 = load ptr, ptr %net.addr, align 8
-  %image = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
-  store ptr %15, ptr %image, align 8
-  %17 = load ptr, ptr %net.addr, align 8
-  %image7 = getelementptr inbounds %struct.vdla, ptr %17, i32 0, i32 11
-  %18 = load ptr, ptr %image7, align 8
-  %19 = load i64, ptr %bytes, align 8
-  call void @llvm.memset.p0.i64(ptr align 1 %18, i8 0, i64 %19, i1 false)
-  %20 = load ptr, ptr %net.addr, align 8
-  %image8 = getelementptr inbounds %struct.vdla, ptr %20, i32 0, i32 11
-  %21 = load ptr, ptr %image8, align 8
-  %22 = load ptr, ptr %net.addr, align 8
-  %sections = getelementptr inbounds %struct.vdla, ptr %22, i32 0, i32 3
-  %23 = load ptr, ptr %sections, align 8
-  %24 = load ptr, ptr %net.addr, align 8
-  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %24, i32 0, i32 5
-  %25 = load i64, ptr %constant_bytes, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %21, ptr align 1 %23, i64 %25, i1 false)
+  %image8 = getelementptr inbounds %struct.vdla, ptr %16, i32 0, i32 11
+  %17 = load ptr, ptr %image8, align 8
+  %18 = load i64, ptr %bytes, align 8
+  call void @llvm.memset.p0.i64(ptr align 1 %17, i8 0, i64 %18, i1 false)
+  %19 = load ptr, ptr %net.addr, align 8
+  %image9 = getelementptr inbounds %struct.vdla, ptr %19, i32 0, i32 11
+  %20 = load ptr, ptr %image9, align 8
+  %21 = load ptr, ptr %net.addr, align 8
+  %sections = getelementptr inbounds %struct.vdla, ptr %21, i32 0, i32 3
+  %22 = load ptr, ptr %sections, align 8
+  %23 = load ptr, ptr %net.addr, align 8
+  %constant_bytes = getelementptr inbounds %struct.vdla, ptr %23, i32 0, i32 5
+  %24 = load i64, ptr %constant_bytes, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %20, ptr align 1 %22, i64 %24, i1 false)
+  %25 = load ptr, ptr %net.addr, align 8
   %26 = load ptr, ptr %net.addr, align 8
-  %27 = load ptr, ptr %net.addr, align 8
-  %constant_bytes9 = getelementptr inbounds %struct.vdla, ptr %27, i32 0, i32 5
-  %28 = load i64, ptr %constant_bytes9, align 8
-  %call10 = call i32 @flush(ptr %26, i64 0, i64 %28, i32 0)
-  store i32 %call10, ptr %status, align 4
-  %29 = load i32, ptr %status, align 4
-  %tobool11 = icmp ne i32 %29, 0
-  br i1 %tobool11, label %if.then12, label %if.end13
+  %constant_bytes10 = getelementptr inbounds %struct.vdla, ptr %26, i32 0, i32 5
+  %27 = load i64, ptr %constant_bytes10, align 8
+  %call11 = call i32 @flush(ptr %25, i64 0, i64 %27, i32 0)
+  store i32 %call11, ptr %status, align 4
+  %28 = load i32, ptr %status, align 4
+  %tobool12 = icmp ne i32 %28, 0
+  br i1 %tobool12, label %if.then13, label %if.end14
 
-if.then12:
-  %30 = load i32, ptr %status, align 4
-  store i32 %30, ptr %retval, align 4
+if.then13:
+  %29 = load i32, ptr %status, align 4
+  store i32 %29, ptr %retval, align 4
   br label %return
 
-if.end13:
+if.end14:
   store i32 0, ptr %step, align 4
   br label %for.cond
 
 for.cond:
-  %31 = load i32, ptr %step, align 4
-  %32 = load ptr, ptr %net.addr, align 8
-  %lists = getelementptr inbounds %struct.vdla, ptr %32, i32 0, i32 2
+  %30 = load i32, ptr %step, align 4
+  %31 = load ptr, ptr %net.addr, align 8
+  %lists = getelementptr inbounds %struct.vdla, ptr %31, i32 0, i32 2
   %arrayidx = getelementptr inbounds [10 x %struct.list], ptr %lists, i64 0, i64 4
   %count = getelementptr inbounds %struct.list, ptr %arrayidx, i32 0, i32 1
-  %33 = load i32, ptr %count, align 8
-  %cmp14 = icmp ult i32 %31, %33
-  br i1 %cmp14, label %for.body, label %for.end
+  %32 = load i32, ptr %count, align 8
+  %cmp15 = icmp ult i32 %30, %32
+  br i1 %cmp15, label %for.body, label %for.end
 
 for.body:
-  %34 = load ptr, ptr %net.addr, align 8
-  %35 = load i32, ptr %step, align 4
-  %call15 = call i32 @step_word(ptr %34, i32 %35, i32 0)
-  %cmp16 = icmp eq i32 %call15, 1
-  br i1 %cmp16, label %if.then17, label %if.end19
+  %33 = load ptr, ptr %net.addr, align 8
+  %34 = load i32, ptr %step, align 4
+  %call16 = call i32 @step_word(ptr %33, i32 %34, i32 0)
+  %cmp17 = icmp eq i32 %call16, 1
+  br i1 %cmp17, label %if.then18, label %if.end20
 
-if.then17:
-  %36 = load ptr, ptr %net.addr, align 8
-  %37 = load i32, ptr %step, align 4
-  %call18 = call i32 @place_program(ptr %36, i32 %37)
-  store i32 %call18, ptr %status, align 4
-  br label %if.end19
+if.then18:
+  %35 = load ptr, ptr %net.addr, align 8
+  %36 = load i32, ptr %step, align 4
+  %call19 = call i32 @place_program(ptr %35, i32 %36)
+  store i32 %call19, ptr %status, align 4
+  br label %if.end20
 
-if.end19:
+if.end20:
+  %37 = load i32, ptr %status, align 4
+  %tobool21 = icmp ne i32 %37, 0
+  br i1 %tobool21, label %if.then22, label %if.end23
+
+if.then22:
   %38 = load i32, ptr %status, align 4
-  %tobool20 = icmp ne i32 %38, 0
-  br i1 %tobool20, label %if.then21, label %if.end22
-
-if.then21:
-  %39 = load i32, ptr %status, align 4
-  store i32 %39, ptr %retval, align 4
+  store i32 %38, ptr %retval, align 4
   br label %return
 
-if.end22:
+if.end23:
   br label %for.inc
 
 for.inc:
-  %40 = load i32, ptr %step, align 4
-  %inc = add i32 %40, 1
+  %39 = load i32, ptr %step, align 4
+  %inc = add i32 %39, 1
   store i32 %inc, ptr %step, align 4
   br label %for.cond
 
@@ -3544,8 +3548,8 @@ for.end:
   br label %return
 
 return:
-  %41 = load i32, ptr %retval, align 4
-  ret i32 %41
+  %40 = load i32, ptr %retval, align 4
+  ret i32 %40
 }
 
 define internal i32 @identify(ptr %net) nounwind {
@@ -3654,6 +3658,20 @@ return:
   ret i32 %27
 }
 
+define internal i64 @whole_pages(ptr %net) nounwind {
+entry:
+  %net.addr = alloca ptr, align 8
+  store ptr %net, ptr %net.addr, align 8
+  %0 = load ptr, ptr %net.addr, align 8
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 4
+  %1 = load i64, ptr %dram_bytes, align 8
+  %add = add i64 %1, 4096
+  %sub = sub i64 %add, 1
+  %div = udiv i64 %sub, 4096
+  %mul = mul i64 %div, 4096
+  ret i64 %mul
+}
+
 declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg)
 
 define internal i32 @flush(ptr %net, i64 %from, i64 %to, i32 %direction) nounwind {
@@ -3739,43 +3757,33 @@ entry:
   %call1 = call ptr @section_data(ptr %0, i32 %call, ptr %bytes)
   store ptr %call1, ptr %program, align 8
   %3 = load ptr, ptr %program, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %3, i64 20
-  %call2 = call i32 @word_at(ptr %add.ptr)
+  %call2 = call i32 @program_base(ptr %3)
   %conv = zext i32 %call2 to i64
   store i64 %conv, ptr %base, align 8
   %4 = load ptr, ptr %program, align 8
-  %arrayidx = getelementptr inbounds i8, ptr %4, i64 10
-  %5 = load i8, ptr %arrayidx, align 1
-  %conv3 = zext i8 %5 to i32
-  %6 = load ptr, ptr %program, align 8
-  %arrayidx4 = getelementptr inbounds i8, ptr %6, i64 11
-  %7 = load i8, ptr %arrayidx4, align 1
-  %conv5 = zext i8 %7 to i32
-  %shl = shl i32 %conv5, 8
-  %or = or i32 %conv3, %shl
-  %conv6 = sext i32 %or to i64
-  %8 = load ptr, ptr %program, align 8
-  %add.ptr7 = getelementptr inbounds i8, ptr %8, i64 24
-  %call8 = call i32 @word_at(ptr %add.ptr7)
-  %conv9 = zext i32 %call8 to i64
-  %mul = mul i64 %conv6, %conv9
+  %call3 = call i32 @instruction_bytes(ptr %4)
+  %conv4 = zext i32 %call3 to i64
+  %5 = load ptr, ptr %program, align 8
+  %call5 = call i32 @program_length(ptr %5)
+  %conv6 = zext i32 %call5 to i64
+  %mul = mul i64 %conv4, %conv6
   store i64 %mul, ptr %size, align 8
-  %9 = load ptr, ptr %net.addr, align 8
-  %image = getelementptr inbounds %struct.vdla, ptr %9, i32 0, i32 11
-  %10 = load ptr, ptr %image, align 8
-  %11 = load i64, ptr %base, align 8
-  %add.ptr10 = getelementptr inbounds i8, ptr %10, i64 %11
-  %12 = load ptr, ptr %program, align 8
-  %add.ptr11 = getelementptr inbounds i8, ptr %12, i64 32
-  %13 = load i64, ptr %size, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr10, ptr align 1 %add.ptr11, i64 %13, i1 false)
-  %14 = load ptr, ptr %net.addr, align 8
-  %15 = load i64, ptr %base, align 8
-  %16 = load i64, ptr %base, align 8
-  %17 = load i64, ptr %size, align 8
-  %add = add i64 %16, %17
-  %call12 = call i32 @flush(ptr %14, i64 %15, i64 %add, i32 0)
-  ret i32 %call12
+  %6 = load ptr, ptr %net.addr, align 8
+  %image = getelementptr inbounds %struct.vdla, ptr %6, i32 0, i32 11
+  %7 = load ptr, ptr %image, align 8
+  %8 = load i64, ptr %base, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %7, i64 %8
+  %9 = load ptr, ptr %program, align 8
+  %add.ptr7 = getelementptr inbounds i8, ptr %9, i64 32
+  %10 = load i64, ptr %size, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr, ptr align 1 %add.ptr7, i64 %10, i1 false)
+  %11 = load ptr, ptr %net.addr, align 8
+  %12 = load i64, ptr %base, align 8
+  %13 = load i64, ptr %base, align 8
+  %14 = load i64, ptr %size, align 8
+  %add = add i64 %13, %14
+  %call8 = call i32 @flush(ptr %11, i64 %12, i64 %add, i32 0)
+  ret i32 %call8
 }
 
 define i32 @run_program(ptr %net, i32 %step) noinline nounwind {
@@ -4128,60 +4136,50 @@ entry:
   %retval = alloca i32, align 4
   %net.addr = alloca ptr, align 8
   %program.addr = alloca ptr, align 8
-  %bytes = alloca i32, align 4
   %values = alloca [8 x [2 x i32]], align 16
   %n = alloca i64, align 8
   %status = alloca i32, align 4
   store ptr %net, ptr %net.addr, align 8
   store ptr %program, ptr %program.addr, align 8
-  %0 = load ptr, ptr %net.addr, align 8
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 4
-  %1 = load i64, ptr %dram_bytes, align 8
-  %add = add i64 %1, 4096
-  %sub = sub i64 %add, 1
-  %div = udiv i64 %sub, 4096
-  %mul = mul i64 %div, 4096
-  %conv = trunc i64 %mul to i32
-  store i32 %conv, ptr %bytes, align 4
   store i32 32, ptr %values, align 4
   %arrayinit.element = getelementptr inbounds i32, ptr %values, i64 1
-  %2 = load ptr, ptr %net.addr, align 8
-  %isa = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 6
-  %3 = load i32, ptr %isa, align 8
-  store i32 %3, ptr %arrayinit.element, align 4
+  %0 = load ptr, ptr %net.addr, align 8
+  %isa = getelementptr inbounds %struct.vdla, ptr %0, i32 0, i32 6
+  %1 = load i32, ptr %isa, align 8
+  store i32 %1, ptr %arrayinit.element, align 4
   %arrayinit.element1 = getelementptr inbounds [2 x i32], ptr %values, i64 1
   store i32 36, ptr %arrayinit.element1, align 4
   %arrayinit.element2 = getelementptr inbounds i32, ptr %arrayinit.element1, i64 1
-  %4 = load ptr, ptr %net.addr, align 8
-  %config = getelementptr inbounds %struct.vdla, ptr %4, i32 0, i32 7
-  %5 = load i32, ptr %config, align 4
-  store i32 %5, ptr %arrayinit.element2, align 4
+  %2 = load ptr, ptr %net.addr, align 8
+  %config = getelementptr inbounds %struct.vdla, ptr %2, i32 0, i32 7
+  %3 = load i32, ptr %config, align 4
+  store i32 %3, ptr %arrayinit.element2, align 4
   %arrayinit.element3 = getelementptr inbounds [2 x i32], ptr %values, i64 2
   store i32 40, ptr %arrayinit.element3, align 4
   %arrayinit.element4 = getelementptr inbounds i32, ptr %arrayinit.element3, i64 1
-  %6 = load ptr, ptr %program.addr, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %6, i64 20
-  %call = call i32 @word_at(ptr %add.ptr)
+  %4 = load ptr, ptr %program.addr, align 8
+  %call = call i32 @program_base(ptr %4)
   store i32 %call, ptr %arrayinit.element4, align 4
   %arrayinit.element5 = getelementptr inbounds [2 x i32], ptr %values, i64 3
   store i32 44, ptr %arrayinit.element5, align 4
   %arrayinit.element6 = getelementptr inbounds i32, ptr %arrayinit.element5, i64 1
-  %7 = load ptr, ptr %program.addr, align 8
-  %add.ptr7 = getelementptr inbounds i8, ptr %7, i64 24
-  %call8 = call i32 @word_at(ptr %add.ptr7)
-  store i32 %call8, ptr %arrayinit.element6, align 4
-  %arrayinit.element9 = getelementptr inbounds [2 x i32], ptr %values, i64 4
-  store i32 48, ptr %arrayinit.element9, align 4
-  %arrayinit.element10 = getelementptr inbounds i32, ptr %arrayinit.element9, i64 1
+  %5 = load ptr, ptr %program.addr, align 8
+  %call7 = call i32 @program_length(ptr %5)
+  store i32 %call7, ptr %arrayinit.element6, align 4
+  %arrayinit.element8 = getelementptr inbounds [2 x i32], ptr %values, i64 4
+  store i32 48, ptr %arrayinit.element8, align 4
+  %arrayinit.element9 = getelementptr inbounds i32, ptr %arrayinit.element8, i64 1
+  %6 = load ptr, ptr %net.addr, align 8
+  %address = getelementptr inbounds %struct.vdla, ptr %6, i32 0, i32 21
+  %7 = load i32, ptr %address, align 8
+  store i32 %7, ptr %arrayinit.element9, align 4
+  %arrayinit.element10 = getelementptr inbounds [2 x i32], ptr %values, i64 5
+  store i32 52, ptr %arrayinit.element10, align 4
+  %arrayinit.element11 = getelementptr inbounds i32, ptr %arrayinit.element10, i64 1
   %8 = load ptr, ptr %net.addr, align 8
-  %address = getelementptr inbounds %struct.vdla, ptr %8, i32 0, i32 21
-  %9 = load i32, ptr %address, align 8
-  store i32 %9, ptr %arrayinit.element10, align 4
-  %arrayinit.element11 = getelementptr inbounds [2 x i32], ptr %values, i64 5
-  store i32 52, ptr %arrayinit.element11, align 4
-  %arrayinit.element12 = getelementptr inbounds i32, ptr %arrayinit.element11, i64 1
-  %10 = load i32, ptr %bytes, align 4
-  store i32 %10, ptr %arrayinit.element12, align 4
+  %call12 = call i64 @whole_pages(ptr %8)
+  %conv = trunc i64 %call12 to i32
+  store i32 %conv, ptr %arrayinit.element11, align 4
   %arrayinit.element13 = getelementptr inbounds [2 x i32], ptr %values, i64 6
   store i32 28, ptr %arrayinit.element13, align 4
   %arrayinit.element14 = getelementptr inbounds i32, ptr %arrayinit.element13, i64 1
@@ -4194,37 +4192,37 @@ entry:
   br label %for.cond
 
 for.cond:
-  %11 = load i64, ptr %n, align 8
-  %cmp = icmp ult i64 %11, 8
+  %9 = load i64, ptr %n, align 8
+  %cmp = icmp ult i64 %9, 8
   br i1 %cmp, label %for.body, label %for.end
 
 for.body:
-  %12 = load ptr, ptr %net.addr, align 8
-  %13 = load i64, ptr %n, align 8
-  %arrayidx = getelementptr inbounds [8 x [2 x i32]], ptr %values, i64 0, i64 %13
+  %10 = load ptr, ptr %net.addr, align 8
+  %11 = load i64, ptr %n, align 8
+  %arrayidx = getelementptr inbounds [8 x [2 x i32]], ptr %values, i64 0, i64 %11
   %arrayidx18 = getelementptr inbounds [2 x i32], ptr %arrayidx, i64 0, i64 0
-  %14 = load i32, ptr %arrayidx18, align 8
-  %15 = load i64, ptr %n, align 8
-  %arrayidx19 = getelementptr inbounds [8 x [2 x i32]], ptr %values, i64 0, i64 %15
+  %12 = load i32, ptr %arrayidx18, align 8
+  %13 = load i64, ptr %n, align 8
+  %arrayidx19 = getelementptr inbounds [8 x [2 x i32]], ptr %values, i64 0, i64 %13
   %arrayidx20 = getelementptr inbounds [2 x i32], ptr %arrayidx19, i64 0, i64 1
-  %16 = load i32, ptr %arrayidx20, align 4
-  %call21 = call i32 @write_register(ptr %12, i32 %14, i32 %16)
+  %14 = load i32, ptr %arrayidx20, align 4
+  %call21 = call i32 @write_register(ptr %10, i32 %12, i32 %14)
   store i32 %call21, ptr %status, align 4
-  %17 = load i32, ptr %status, align 4
-  %tobool = icmp ne i32 %17, 0
+  %15 = load i32, ptr %status, align 4
+  %tobool = icmp ne i32 %15, 0
   br i1 %tobool, label %if.then, label %if.end
 
 if.then:
-  %18 = load i32, ptr %status, align 4
-  store i32 %18, ptr %retval, align 4
+  %16 = load i32, ptr %status, align 4
+  store i32 %16, ptr %retval, align 4
   br label %return
 
 if.end:
   br label %for.inc
 
 for.inc:
-  %19 = load i64, ptr %n, align 8
-  %inc = add i64 %19, 1
+  %17 = load i64, ptr %n, align 8
+  %inc = add i64 %17, 1
   store i64 %inc, ptr %n, align 8
   br label %for.cond
 
@@ -4233,8 +4231,8 @@ for.end:
   br label %return
 
 return:
-  %20 = load i32, ptr %retval, align 4
-  ret i32 %20
+  %18 = load i32, ptr %retval, align 4
+  ret i32 %18
 }
 
 define internal i32 @await(ptr %net, i32 %awaited, ptr %rests) nounwind {
@@ -4766,50 +4764,47 @@ entry:
   %call4 = call i32 @tensor_type(ptr %4, i32 %5)
   store i32 %call4, ptr %type, align 4
   %6 = load i32, ptr %type, align 4
-  %idxprom = zext i32 %6 to i64
-  %arrayidx = getelementptr inbounds [23 x i8], ptr @check_indices.BYTES, i64 0, i64 %idxprom
-  %7 = load i8, ptr %arrayidx, align 1
-  %conv = zext i8 %7 to i32
-  store i32 %conv, ptr %bytes, align 4
-  %8 = load i32, ptr %type, align 4
-  %sub = sub i32 %8, 1
+  %call5 = call i32 @type_bytes(i32 %6)
+  store i32 %call5, ptr %bytes, align 4
+  %7 = load i32, ptr %type, align 4
+  %sub = sub i32 %7, 1
   %rem = urem i32 %sub, 2
   %cmp = icmp eq i32 %rem, 0
-  %conv5 = zext i1 %cmp to i32
-  store i32 %conv5, ptr %is_signed, align 4
-  %9 = load ptr, ptr %net.addr, align 8
-  %10 = load i32, ptr %tensor, align 4
-  %call6 = call ptr @tensor_data(ptr %9, i32 %10)
+  %conv = zext i1 %cmp to i32
+  store i32 %conv, ptr %is_signed, align 4
+  %8 = load ptr, ptr %net.addr, align 8
+  %9 = load i32, ptr %tensor, align 4
+  %call6 = call ptr @tensor_data(ptr %8, i32 %9)
   store ptr %call6, ptr %at, align 8
-  %11 = load ptr, ptr %at, align 8
-  %12 = load ptr, ptr %net.addr, align 8
-  %13 = load i32, ptr %tensor, align 4
-  %call7 = call i64 @tensor_bytes(ptr %12, i32 %13)
-  %add.ptr = getelementptr inbounds i8, ptr %11, i64 %call7
+  %10 = load ptr, ptr %at, align 8
+  %11 = load ptr, ptr %net.addr, align 8
+  %12 = load i32, ptr %tensor, align 4
+  %call7 = call i64 @tensor_bytes(ptr %11, i32 %12)
+  %add.ptr = getelementptr inbounds i8, ptr %10, i64 %call7
   store ptr %add.ptr, ptr %end, align 8
   br label %for.cond
 
 for.cond:
-  %14 = load i32, ptr %size, align 4
-  %tobool = icmp ne i32 %14, 0
+  %13 = load i32, ptr %size, align 4
+  %tobool = icmp ne i32 %13, 0
   br i1 %tobool, label %land.rhs, label %land.end
 
 land.rhs:
-  %15 = load ptr, ptr %at, align 8
-  %16 = load ptr, ptr %end, align 8
-  %cmp8 = icmp ult ptr %15, %16
+  %14 = load ptr, ptr %at, align 8
+  %15 = load ptr, ptr %end, align 8
+  %cmp8 = icmp ult ptr %14, %15
   br label %land.end
 
 land.end:
-  %17 = phi i1 [ false, %for.cond ], [ %cmp8, %land.rhs ]
-  br i1 %17, label %for.body, label %for.end
+  %16 = phi i1 [ false, %for.cond ], [ %cmp8, %land.rhs ]
+  br i1 %16, label %for.body, label %for.end
 
 for.body:
-  %18 = load ptr, ptr %at, align 8
-  %19 = load i32, ptr %bytes, align 4
-  %20 = load i32, ptr %is_signed, align 4
-  %21 = load i32, ptr %size, align 4
-  %call10 = call i32 @is_index(ptr %18, i32 %19, i32 %20, i32 %21)
+  %17 = load ptr, ptr %at, align 8
+  %18 = load i32, ptr %bytes, align 4
+  %19 = load i32, ptr %is_signed, align 4
+  %20 = load i32, ptr %size, align 4
+  %call10 = call i32 @is_index(ptr %17, i32 %18, i32 %19, i32 %20)
   %tobool11 = icmp ne i32 %call10, 0
   br i1 %tobool11, label %if.then, label %if.end
 
@@ -4817,22 +4812,22 @@ if.then:
   br label %for.inc
 
 if.end:
-  %22 = load ptr, ptr %net.addr, align 8
-  call void @begin_error(ptr %22, ptr %words)
+  %21 = load ptr, ptr %net.addr, align 8
+  call void @begin_error(ptr %21, ptr %words)
   call void @put(ptr %words, ptr @.str.111)
+  %22 = load ptr, ptr %net.addr, align 8
   %23 = load ptr, ptr %net.addr, align 8
-  %24 = load ptr, ptr %net.addr, align 8
-  %25 = load i32, ptr %tensor, align 4
-  %call12 = call i32 @tensor_word(ptr %24, i32 %25, i32 6)
-  %call13 = call ptr @text(ptr %23, i32 %call12)
+  %24 = load i32, ptr %tensor, align 4
+  %call12 = call i32 @tensor_word(ptr %23, i32 %24, i32 6)
+  %call13 = call ptr @text(ptr %22, i32 %call12)
   call void @put(ptr %words, ptr %call13)
   call void @put(ptr %words, ptr @.str.112)
-  %26 = load i32, ptr %size, align 4
-  %conv14 = zext i32 %26 to i64
+  %25 = load i32, ptr %size, align 4
+  %conv14 = zext i32 %25 to i64
   call void @put_number(ptr %words, i64 %conv14)
   call void @put(ptr %words, ptr @.str.113)
-  %27 = load i32, ptr %size, align 4
-  %sub15 = sub i32 %27, 1
+  %26 = load i32, ptr %size, align 4
+  %sub15 = sub i32 %26, 1
   %conv16 = zext i32 %sub15 to i64
   call void @put_number(ptr %words, i64 %conv16)
   call void @put(ptr %words, ptr @.str.114)
@@ -4840,10 +4835,10 @@ if.end:
   br label %return
 
 for.inc:
-  %28 = load i32, ptr %bytes, align 4
-  %29 = load ptr, ptr %at, align 8
-  %idx.ext = zext i32 %28 to i64
-  %add.ptr17 = getelementptr inbounds i8, ptr %29, i64 %idx.ext
+  %27 = load i32, ptr %bytes, align 4
+  %28 = load ptr, ptr %at, align 8
+  %idx.ext = zext i32 %27 to i64
+  %add.ptr17 = getelementptr inbounds i8, ptr %28, i64 %idx.ext
   store ptr %add.ptr17, ptr %at, align 8
   br label %for.cond
 
@@ -4852,8 +4847,8 @@ for.end:
   br label %return
 
 return:
-  %30 = load i32, ptr %retval, align 4
-  ret i32 %30
+  %29 = load i32, ptr %retval, align 4
+  ret i32 %29
 }
 
 define internal i32 @run_steps(ptr %net) nounwind {
@@ -5081,16 +5076,14 @@ land.rhs:
   %6 = load i32, ptr %tensor.addr, align 4
   %call2 = call i64 @tensor_bytes(ptr %5, i32 %6)
   %7 = load i32, ptr %type.addr, align 4
-  %idxprom = zext i32 %7 to i64
-  %arrayidx = getelementptr inbounds [23 x i8], ptr @TYPE_BYTES, i64 0, i64 %idxprom
-  %8 = load i8, ptr %arrayidx, align 1
-  %conv = zext i8 %8 to i64
-  %cmp3 = icmp eq i64 %call2, %conv
+  %call3 = call i32 @type_bytes(i32 %7)
+  %conv = zext i32 %call3 to i64
+  %cmp4 = icmp eq i64 %call2, %conv
   br label %land.end
 
 land.end:
-  %9 = phi i1 [ false, %land.lhs.true ], [ false, %entry ], [ %cmp3, %land.rhs ]
-  %land.ext = zext i1 %9 to i32
+  %8 = phi i1 [ false, %land.lhs.true ], [ false, %entry ], [ %cmp4, %land.rhs ]
+  %land.ext = zext i1 %8 to i32
   ret i32 %land.ext
 }
 
@@ -5258,7 +5251,7 @@ entry:
   %n = alloca i64, align 8
   %each = alloca i32, align 4
   %base = alloca i64, align 8
-  %count22 = alloca i64, align 8
+  %count19 = alloca i64, align 8
   %isa = alloca i32, align 4
   %config = alloca i32, align 4
   %first = alloca i32, align 4
@@ -5349,220 +5342,210 @@ for.inc:
 
 for.end:
   %24 = load ptr, ptr %data, align 8
-  %arrayidx16 = getelementptr inbounds i8, ptr %24, i64 10
-  %25 = load i8, ptr %arrayidx16, align 1
-  %conv17 = zext i8 %25 to i32
+  %call16 = call i32 @instruction_bytes(ptr %24)
+  store i32 %call16, ptr %each, align 4
+  %25 = load ptr, ptr %data, align 8
+  %call17 = call i32 @program_base(ptr %25)
+  %conv18 = zext i32 %call17 to i64
+  store i64 %conv18, ptr %base, align 8
   %26 = load ptr, ptr %data, align 8
-  %arrayidx18 = getelementptr inbounds i8, ptr %26, i64 11
-  %27 = load i8, ptr %arrayidx18, align 1
-  %conv19 = zext i8 %27 to i32
-  %shl = shl i32 %conv19, 8
-  %or = or i32 %conv17, %shl
-  store i32 %or, ptr %each, align 4
-  %28 = load ptr, ptr %data, align 8
-  %add.ptr = getelementptr inbounds i8, ptr %28, i64 20
-  %call20 = call i32 @word_at(ptr %add.ptr)
+  %call20 = call i32 @program_length(ptr %26)
   %conv21 = zext i32 %call20 to i64
-  store i64 %conv21, ptr %base, align 8
+  store i64 %conv21, ptr %count19, align 8
+  %27 = load ptr, ptr %data, align 8
+  %arrayidx22 = getelementptr inbounds i8, ptr %27, i64 8
+  %28 = load i8, ptr %arrayidx22, align 1
+  %conv23 = zext i8 %28 to i32
   %29 = load ptr, ptr %data, align 8
-  %add.ptr23 = getelementptr inbounds i8, ptr %29, i64 24
-  %call24 = call i32 @word_at(ptr %add.ptr23)
-  %conv25 = zext i32 %call24 to i64
-  store i64 %conv25, ptr %count22, align 8
-  %30 = load ptr, ptr %data, align 8
-  %arrayidx26 = getelementptr inbounds i8, ptr %30, i64 8
-  %31 = load i8, ptr %arrayidx26, align 1
-  %conv27 = zext i8 %31 to i32
-  %32 = load ptr, ptr %data, align 8
-  %arrayidx28 = getelementptr inbounds i8, ptr %32, i64 9
-  %33 = load i8, ptr %arrayidx28, align 1
-  %conv29 = zext i8 %33 to i32
-  %shl30 = shl i32 %conv29, 8
-  %or31 = or i32 %conv27, %shl30
-  %cmp32 = icmp ne i32 %or31, 2
-  br i1 %cmp32, label %if.then41, label %lor.lhs.false34
+  %arrayidx24 = getelementptr inbounds i8, ptr %29, i64 9
+  %30 = load i8, ptr %arrayidx24, align 1
+  %conv25 = zext i8 %30 to i32
+  %shl = shl i32 %conv25, 8
+  %or = or i32 %conv23, %shl
+  %cmp26 = icmp ne i32 %or, 2
+  br i1 %cmp26, label %if.then35, label %lor.lhs.false28
 
-lor.lhs.false34:
+lor.lhs.false28:
+  %31 = load i32, ptr %each, align 4
+  %cmp29 = icmp eq i32 %31, 0
+  br i1 %cmp29, label %if.then35, label %lor.lhs.false31
+
+lor.lhs.false31:
+  %32 = load i64, ptr %count19, align 8
+  %33 = load i64, ptr %bytes, align 8
+  %sub = sub i64 %33, 32
   %34 = load i32, ptr %each, align 4
-  %cmp35 = icmp eq i32 %34, 0
-  br i1 %cmp35, label %if.then41, label %lor.lhs.false37
+  %conv32 = zext i32 %34 to i64
+  %div = udiv i64 %sub, %conv32
+  %cmp33 = icmp ugt i64 %32, %div
+  br i1 %cmp33, label %if.then35, label %if.end37
 
-lor.lhs.false37:
-  %35 = load i64, ptr %count22, align 8
-  %36 = load i64, ptr %bytes, align 8
-  %sub = sub i64 %36, 32
-  %37 = load i32, ptr %each, align 4
-  %conv38 = zext i32 %37 to i64
-  %div = udiv i64 %sub, %conv38
-  %cmp39 = icmp ugt i64 %35, %div
-  br i1 %cmp39, label %if.then41, label %if.end43
-
-if.then41:
-  %38 = load ptr, ptr %net.addr, align 8
-  %39 = load i32, ptr %step.addr, align 4
-  %40 = load ptr, ptr %expected, align 8
-  %call42 = call i32 @fail_at_step(ptr %38, i32 1, i32 %39, ptr %40, ptr @.str.76)
-  store i32 %call42, ptr %retval, align 4
+if.then35:
+  %35 = load ptr, ptr %net.addr, align 8
+  %36 = load i32, ptr %step.addr, align 4
+  %37 = load ptr, ptr %expected, align 8
+  %call36 = call i32 @fail_at_step(ptr %35, i32 1, i32 %36, ptr %37, ptr @.str.76)
+  store i32 %call36, ptr %retval, align 4
   br label %return
 
-if.end43:
-  %41 = load i64, ptr %base, align 8
-  %42 = load ptr, ptr %net.addr, align 8
-  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %42, i32 0, i32 4
-  %43 = load i64, ptr %dram_bytes, align 8
-  %cmp44 = icmp ugt i64 %41, %43
-  br i1 %cmp44, label %if.then53, label %lor.lhs.false46
+if.end37:
+  %38 = load i64, ptr %base, align 8
+  %39 = load ptr, ptr %net.addr, align 8
+  %dram_bytes = getelementptr inbounds %struct.vdla, ptr %39, i32 0, i32 4
+  %40 = load i64, ptr %dram_bytes, align 8
+  %cmp38 = icmp ugt i64 %38, %40
+  br i1 %cmp38, label %if.then47, label %lor.lhs.false40
 
-lor.lhs.false46:
-  %44 = load i64, ptr %count22, align 8
-  %45 = load i32, ptr %each, align 4
-  %conv47 = zext i32 %45 to i64
-  %mul48 = mul i64 %44, %conv47
+lor.lhs.false40:
+  %41 = load i64, ptr %count19, align 8
+  %42 = load i32, ptr %each, align 4
+  %conv41 = zext i32 %42 to i64
+  %mul42 = mul i64 %41, %conv41
+  %43 = load ptr, ptr %net.addr, align 8
+  %dram_bytes43 = getelementptr inbounds %struct.vdla, ptr %43, i32 0, i32 4
+  %44 = load i64, ptr %dram_bytes43, align 8
+  %45 = load i64, ptr %base, align 8
+  %sub44 = sub i64 %44, %45
+  %cmp45 = icmp ugt i64 %mul42, %sub44
+  br i1 %cmp45, label %if.then47, label %if.end49
+
+if.then47:
   %46 = load ptr, ptr %net.addr, align 8
-  %dram_bytes49 = getelementptr inbounds %struct.vdla, ptr %46, i32 0, i32 4
-  %47 = load i64, ptr %dram_bytes49, align 8
-  %48 = load i64, ptr %base, align 8
-  %sub50 = sub i64 %47, %48
-  %cmp51 = icmp ugt i64 %mul48, %sub50
-  br i1 %cmp51, label %if.then53, label %if.end55
-
-if.then53:
-  %49 = load ptr, ptr %net.addr, align 8
-  %50 = load i32, ptr %step.addr, align 4
-  %call54 = call i32 @fail_at_step(ptr %49, i32 1, i32 %50, ptr @.str.77, ptr @.str.78)
-  store i32 %call54, ptr %retval, align 4
+  %47 = load i32, ptr %step.addr, align 4
+  %call48 = call i32 @fail_at_step(ptr %46, i32 1, i32 %47, ptr @.str.77, ptr @.str.78)
+  store i32 %call48, ptr %retval, align 4
   br label %return
 
-if.end55:
-  %51 = load ptr, ptr %data, align 8
-  %arrayidx56 = getelementptr inbounds i8, ptr %51, i64 12
-  %52 = load i8, ptr %arrayidx56, align 1
-  %conv57 = zext i8 %52 to i32
-  %shl58 = shl i32 %conv57, 24
-  %53 = load ptr, ptr %data, align 8
-  %arrayidx59 = getelementptr inbounds i8, ptr %53, i64 13
-  %54 = load i8, ptr %arrayidx59, align 1
-  %conv60 = zext i8 %54 to i32
-  %shl61 = shl i32 %conv60, 16
-  %or62 = or i32 %shl58, %shl61
-  %55 = load ptr, ptr %data, align 8
-  %arrayidx63 = getelementptr inbounds i8, ptr %55, i64 14
-  %56 = load i8, ptr %arrayidx63, align 1
-  %conv64 = zext i8 %56 to i32
-  %shl65 = shl i32 %conv64, 8
-  %or66 = or i32 %or62, %shl65
-  %57 = load ptr, ptr %data, align 8
-  %arrayidx67 = getelementptr inbounds i8, ptr %57, i64 15
-  %58 = load i8, ptr %arrayidx67, align 1
-  %conv68 = zext i8 %58 to i32
-  %or69 = or i32 %or66, %conv68
-  store i32 %or69, ptr %isa, align 4
-  %59 = load ptr, ptr %data, align 8
-  %arrayidx70 = getelementptr inbounds i8, ptr %59, i64 16
-  %60 = load i8, ptr %arrayidx70, align 1
-  %conv71 = zext i8 %60 to i32
-  %shl72 = shl i32 %conv71, 24
-  %61 = load ptr, ptr %data, align 8
-  %arrayidx73 = getelementptr inbounds i8, ptr %61, i64 17
-  %62 = load i8, ptr %arrayidx73, align 1
-  %conv74 = zext i8 %62 to i32
-  %shl75 = shl i32 %conv74, 16
-  %or76 = or i32 %shl72, %shl75
-  %63 = load ptr, ptr %data, align 8
-  %arrayidx77 = getelementptr inbounds i8, ptr %63, i64 18
-  %64 = load i8, ptr %arrayidx77, align 1
-  %conv78 = zext i8 %64 to i32
-  %shl79 = shl i32 %conv78, 8
-  %or80 = or i32 %or76, %shl79
-  %65 = load ptr, ptr %data, align 8
-  %arrayidx81 = getelementptr inbounds i8, ptr %65, i64 19
-  %66 = load i8, ptr %arrayidx81, align 1
-  %conv82 = zext i8 %66 to i32
-  %or83 = or i32 %or80, %conv82
-  store i32 %or83, ptr %config, align 4
-  %67 = load i32, ptr %isa, align 4
+if.end49:
+  %48 = load ptr, ptr %data, align 8
+  %arrayidx50 = getelementptr inbounds i8, ptr %48, i64 12
+  %49 = load i8, ptr %arrayidx50, align 1
+  %conv51 = zext i8 %49 to i32
+  %shl52 = shl i32 %conv51, 24
+  %50 = load ptr, ptr %data, align 8
+  %arrayidx53 = getelementptr inbounds i8, ptr %50, i64 13
+  %51 = load i8, ptr %arrayidx53, align 1
+  %conv54 = zext i8 %51 to i32
+  %shl55 = shl i32 %conv54, 16
+  %or56 = or i32 %shl52, %shl55
+  %52 = load ptr, ptr %data, align 8
+  %arrayidx57 = getelementptr inbounds i8, ptr %52, i64 14
+  %53 = load i8, ptr %arrayidx57, align 1
+  %conv58 = zext i8 %53 to i32
+  %shl59 = shl i32 %conv58, 8
+  %or60 = or i32 %or56, %shl59
+  %54 = load ptr, ptr %data, align 8
+  %arrayidx61 = getelementptr inbounds i8, ptr %54, i64 15
+  %55 = load i8, ptr %arrayidx61, align 1
+  %conv62 = zext i8 %55 to i32
+  %or63 = or i32 %or60, %conv62
+  store i32 %or63, ptr %isa, align 4
+  %56 = load ptr, ptr %data, align 8
+  %arrayidx64 = getelementptr inbounds i8, ptr %56, i64 16
+  %57 = load i8, ptr %arrayidx64, align 1
+  %conv65 = zext i8 %57 to i32
+  %shl66 = shl i32 %conv65, 24
+  %58 = load ptr, ptr %data, align 8
+  %arrayidx67 = getelementptr inbounds i8, ptr %58, i64 17
+  %59 = load i8, ptr %arrayidx67, align 1
+  %conv68 = zext i8 %59 to i32
+  %shl69 = shl i32 %conv68, 16
+  %or70 = or i32 %shl66, %shl69
+  %60 = load ptr, ptr %data, align 8
+  %arrayidx71 = getelementptr inbounds i8, ptr %60, i64 18
+  %61 = load i8, ptr %arrayidx71, align 1
+  %conv72 = zext i8 %61 to i32
+  %shl73 = shl i32 %conv72, 8
+  %or74 = or i32 %or70, %shl73
+  %62 = load ptr, ptr %data, align 8
+  %arrayidx75 = getelementptr inbounds i8, ptr %62, i64 19
+  %63 = load i8, ptr %arrayidx75, align 1
+  %conv76 = zext i8 %63 to i32
+  %or77 = or i32 %or74, %conv76
+  store i32 %or77, ptr %config, align 4
+  %64 = load i32, ptr %isa, align 4
+  %65 = load ptr, ptr %net.addr, align 8
+  %isa78 = getelementptr inbounds %struct.vdla, ptr %65, i32 0, i32 6
+  %66 = load i32, ptr %isa78, align 8
+  %cmp79 = icmp ne i32 %64, %66
+  br i1 %cmp79, label %if.then85, label %lor.lhs.false81
+
+lor.lhs.false81:
+  %67 = load i32, ptr %config, align 4
   %68 = load ptr, ptr %net.addr, align 8
-  %isa84 = getelementptr inbounds %struct.vdla, ptr %68, i32 0, i32 6
-  %69 = load i32, ptr %isa84, align 8
-  %cmp85 = icmp ne i32 %67, %69
-  br i1 %cmp85, label %if.then91, label %lor.lhs.false87
+  %config82 = getelementptr inbounds %struct.vdla, ptr %68, i32 0, i32 7
+  %69 = load i32, ptr %config82, align 4
+  %cmp83 = icmp ne i32 %67, %69
+  br i1 %cmp83, label %if.then85, label %if.end87
 
-lor.lhs.false87:
-  %70 = load i32, ptr %config, align 4
-  %71 = load ptr, ptr %net.addr, align 8
-  %config88 = getelementptr inbounds %struct.vdla, ptr %71, i32 0, i32 7
-  %72 = load i32, ptr %config88, align 4
-  %cmp89 = icmp ne i32 %70, %72
-  br i1 %cmp89, label %if.then91, label %if.end93
-
-if.then91:
-  %73 = load ptr, ptr %net.addr, align 8
-  %74 = load i32, ptr %step.addr, align 4
-  %call92 = call i32 @fail_at_step(ptr %73, i32 1, i32 %74, ptr @.str.79, ptr @.str.67)
-  store i32 %call92, ptr %retval, align 4
+if.then85:
+  %70 = load ptr, ptr %net.addr, align 8
+  %71 = load i32, ptr %step.addr, align 4
+  %call86 = call i32 @fail_at_step(ptr %70, i32 1, i32 %71, ptr @.str.79, ptr @.str.67)
+  store i32 %call86, ptr %retval, align 4
   br label %return
 
-if.end93:
-  %75 = load ptr, ptr %net.addr, align 8
-  %76 = load i32, ptr %step.addr, align 4
-  %call94 = call i32 @step_x(ptr %75, i32 %76, i32 1)
-  store i32 %call94, ptr %first, align 4
-  %77 = load ptr, ptr %net.addr, align 8
-  %lists95 = getelementptr inbounds %struct.vdla, ptr %77, i32 0, i32 2
-  %arrayidx96 = getelementptr inbounds [10 x %struct.list], ptr %lists95, i64 0, i64 7
-  %count97 = getelementptr inbounds %struct.list, ptr %arrayidx96, i32 0, i32 1
-  %78 = load i32, ptr %count97, align 8
-  store i32 %78, ptr %ranges, align 4
-  %79 = load ptr, ptr %net.addr, align 8
-  %80 = load i32, ptr %step.addr, align 4
-  %call98 = call i32 @step_x(ptr %79, i32 %80, i32 2)
-  store i32 %call98, ptr %given, align 4
-  %81 = load ptr, ptr %net.addr, align 8
-  %82 = load i32, ptr %step.addr, align 4
-  %call99 = call i32 @step_x(ptr %81, i32 %82, i32 3)
-  store i32 %call99, ptr %wanted, align 4
-  %83 = load i32, ptr %first, align 4
-  %84 = load i32, ptr %ranges, align 4
-  %cmp100 = icmp ugt i32 %83, %84
-  br i1 %cmp100, label %if.then111, label %lor.lhs.false102
+if.end87:
+  %72 = load ptr, ptr %net.addr, align 8
+  %73 = load i32, ptr %step.addr, align 4
+  %call88 = call i32 @step_x(ptr %72, i32 %73, i32 1)
+  store i32 %call88, ptr %first, align 4
+  %74 = load ptr, ptr %net.addr, align 8
+  %lists89 = getelementptr inbounds %struct.vdla, ptr %74, i32 0, i32 2
+  %arrayidx90 = getelementptr inbounds [10 x %struct.list], ptr %lists89, i64 0, i64 7
+  %count91 = getelementptr inbounds %struct.list, ptr %arrayidx90, i32 0, i32 1
+  %75 = load i32, ptr %count91, align 8
+  store i32 %75, ptr %ranges, align 4
+  %76 = load ptr, ptr %net.addr, align 8
+  %77 = load i32, ptr %step.addr, align 4
+  %call92 = call i32 @step_x(ptr %76, i32 %77, i32 2)
+  store i32 %call92, ptr %given, align 4
+  %78 = load ptr, ptr %net.addr, align 8
+  %79 = load i32, ptr %step.addr, align 4
+  %call93 = call i32 @step_x(ptr %78, i32 %79, i32 3)
+  store i32 %call93, ptr %wanted, align 4
+  %80 = load i32, ptr %first, align 4
+  %81 = load i32, ptr %ranges, align 4
+  %cmp94 = icmp ugt i32 %80, %81
+  br i1 %cmp94, label %if.then105, label %lor.lhs.false96
 
-lor.lhs.false102:
-  %85 = load i32, ptr %given, align 4
+lor.lhs.false96:
+  %82 = load i32, ptr %given, align 4
+  %83 = load i32, ptr %ranges, align 4
+  %84 = load i32, ptr %first, align 4
+  %sub97 = sub i32 %83, %84
+  %cmp98 = icmp ugt i32 %82, %sub97
+  br i1 %cmp98, label %if.then105, label %lor.lhs.false100
+
+lor.lhs.false100:
+  %85 = load i32, ptr %wanted, align 4
   %86 = load i32, ptr %ranges, align 4
   %87 = load i32, ptr %first, align 4
-  %sub103 = sub i32 %86, %87
-  %cmp104 = icmp ugt i32 %85, %sub103
-  br i1 %cmp104, label %if.then111, label %lor.lhs.false106
+  %sub101 = sub i32 %86, %87
+  %88 = load i32, ptr %given, align 4
+  %sub102 = sub i32 %sub101, %88
+  %cmp103 = icmp ugt i32 %85, %sub102
+  br i1 %cmp103, label %if.then105, label %if.end107
 
-lor.lhs.false106:
-  %88 = load i32, ptr %wanted, align 4
-  %89 = load i32, ptr %ranges, align 4
-  %90 = load i32, ptr %first, align 4
-  %sub107 = sub i32 %89, %90
-  %91 = load i32, ptr %given, align 4
-  %sub108 = sub i32 %sub107, %91
-  %cmp109 = icmp ugt i32 %88, %sub108
-  br i1 %cmp109, label %if.then111, label %if.end113
-
-if.then111:
-  %92 = load ptr, ptr %net.addr, align 8
-  %93 = load i32, ptr %step.addr, align 4
-  %call112 = call i32 @fail_at_step(ptr %92, i32 1, i32 %93, ptr @.str.80, ptr @.str.35)
-  store i32 %call112, ptr %retval, align 4
+if.then105:
+  %89 = load ptr, ptr %net.addr, align 8
+  %90 = load i32, ptr %step.addr, align 4
+  %call106 = call i32 @fail_at_step(ptr %89, i32 1, i32 %90, ptr @.str.80, ptr @.str.35)
+  store i32 %call106, ptr %retval, align 4
   br label %return
 
-if.end113:
-  %94 = load ptr, ptr %net.addr, align 8
-  %programs = getelementptr inbounds %struct.vdla, ptr %94, i32 0, i32 18
-  %95 = load i32, ptr %programs, align 4
-  %add = add i32 %95, 1
+if.end107:
+  %91 = load ptr, ptr %net.addr, align 8
+  %programs = getelementptr inbounds %struct.vdla, ptr %91, i32 0, i32 18
+  %92 = load i32, ptr %programs, align 4
+  %add = add i32 %92, 1
   store i32 %add, ptr %programs, align 4
   store i32 0, ptr %retval, align 4
   br label %return
 
 return:
-  %96 = load i32, ptr %retval, align 4
-  ret i32 %96
+  %93 = load i32, ptr %retval, align 4
+  ret i32 %93
 }
 
 define internal i32 @check_copy(ptr %net, i32 %step) nounwind {
@@ -5815,6 +5798,43 @@ if.end30:
 return:
   %33 = load i32, ptr %retval, align 4
   ret i32 %33
+}
+
+define internal i32 @instruction_bytes(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 8
+  store ptr %program, ptr %program.addr, align 8
+  %0 = load ptr, ptr %program.addr, align 8
+  %arrayidx = getelementptr inbounds i8, ptr %0, i64 10
+  %1 = load i8, ptr %arrayidx, align 1
+  %conv = zext i8 %1 to i32
+  %2 = load ptr, ptr %program.addr, align 8
+  %arrayidx1 = getelementptr inbounds i8, ptr %2, i64 11
+  %3 = load i8, ptr %arrayidx1, align 1
+  %conv2 = zext i8 %3 to i32
+  %shl = shl i32 %conv2, 8
+  %or = or i32 %conv, %shl
+  ret i32 %or
+}
+
+define internal i32 @program_base(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 8
+  store ptr %program, ptr %program.addr, align 8
+  %0 = load ptr, ptr %program.addr, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %0, i64 20
+  %call = call i32 @word_at(ptr %add.ptr)
+  ret i32 %call
+}
+
+define internal i32 @program_length(ptr %program) nounwind {
+entry:
+  %program.addr = alloca ptr, align 8
+  store ptr %program, ptr %program.addr, align 8
+  %0 = load ptr, ptr %program.addr, align 8
+  %add.ptr = getelementptr inbounds i8, ptr %0, i64 24
+  %call = call i32 @word_at(ptr %add.ptr)
+  ret i32 %call
 }
 
 define internal i64 @element_bytes(ptr %net, i32 %tensor) nounwind {

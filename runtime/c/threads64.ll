@@ -1,5 +1,5 @@
 ; From threads.c by python -m vdla.runtime.c.generate
-; ziglang 0.17.1, SHA-256 f0202108b2c341d821391bb6dcd2243e04a5a9442efe2c512f52955c0812693f
+; ziglang 0.17.1, SHA-256 62e195e6afeca32ede3f67a0a0c4e7e5bf55ec66fd11bef1c001d41526f7854b
 
 %struct.vdla = type { [224 x i8], ptr, [10 x %struct.list], ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, i64, i64, ptr, ptr, i64, i32, i32, i32, i64, i32, i32, i32, ptr, i32, [64 x i64], [384 x i8] }
 %struct.list = type { ptr, i32 }
