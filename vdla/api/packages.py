@@ -90,7 +90,7 @@ def _of_model(model: str | Path, options: Package, form: Form) -> Packaged:
     device = options.device or ("sim" if options.board or options.config else "cpu")
     target = options.target or (board.host if board else _default_target(form))
     processor = target if isinstance(target, Processor) else find_processor(target)
-    processor = replace(processor, shared=False, code_model="default")
+    processor = replace(processor, shared=False)
     options = replace(options, device=device, target=processor)
     require(options)
     where = Where.of(options)
@@ -127,10 +127,10 @@ def _of_module(model: Module | str | Path, options: Package, form: Form) -> Pack
     name, target = _name(options.name or stem), options.target
     target = target or (form.target if form.target == WASM else None)
     named = find_processor(target) if isinstance(target, str) else target
-    if module.host is None:
+    if module.host is None or not module.host.functions:
         return Packaged(name, module, named or find_processor(_default_target(form)))
     own = _own_processor(module.host)
-    processor = replace(named or own, shared=False, code_model="default")
+    processor = replace(named or own, shared=False)
     if module.host.source:
         prefix = f"{name}_"
         host = _compiled(module.host.source, processor, CodeForm(prefix, form.assembly), where)

@@ -11,9 +11,10 @@ import pytest
 from control_models import model, op
 
 import vdla
+from vdla.compiler.targets.processor.part import native_code
 from vdla.packaging.forms import FORMS
 from vdla.runtime.module import Module, TensorInfo
-from vdla.runtime.plan import Gpu, Onnx, Open, Outside
+from vdla.runtime.plan import Copy, Gpu, Onnx, Open, Outside
 
 X = np.zeros((2, 3), np.float32)
 
@@ -161,6 +162,14 @@ def test_modules_without_code(tmp_path):
     made = Module(TENSORS, ["x"], ["x"], 128, ())
     for target in ("thumbv7em", "riscv64-linux"):
         assert vdla.package(made, target=target, name="none", out=tmp_path).target == target
+
+
+def test_modules_whose_code_is_jumps_alone(tmp_path):
+    """Python's runtime has them in compiled code; in C they are the runtime's."""
+    host = native_code([], empty=True)
+    made = Module(TENSORS, ["x"], ["y"], 128, (Copy("c", ("x", "y")),), host=host)
+    for target in ("thumbv7em", "riscv64-linux"):
+        assert vdla.package(made, target=target, name="jumps", out=tmp_path).target == target
 
 
 @pytest.mark.parametrize("form", FORMS)
