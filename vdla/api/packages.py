@@ -88,7 +88,9 @@ def _of_model(model: str | Path, options: Package, form: Form) -> Packaged:
     name = _name(options.name or Path(model).stem)
     board = find_board(options.board) if options.board else None
     device = options.device or ("sim" if options.board or options.config else "cpu")
-    target = options.target or (board.host if board else _default_target(form))
+    host = Where.of(replace(options, device=device)).machine
+    default = host.processor if host else board.host if board else _default_target(form)
+    target = options.target or default
     processor = target if isinstance(target, Processor) else find_processor(target)
     processor = replace(processor, shared=False)
     options = replace(options, device=device, target=processor)

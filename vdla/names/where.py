@@ -171,11 +171,14 @@ class Where:
         """
         if self.machine is None:
             return self._code(self.target or default)
-        if self.target is not None and self.target != self.machine.name:
+        named = self.target.name if isinstance(self.target, Processor) else self.target
+        if named is not None and named != self.machine.name:
             raise UsageError(
                 f"--host {self.machine.name}: expected the same processor with --target, or no "
-                f"--target, found {self.target}"
+                f"--target, found {named}"
             )
+        if isinstance(self.target, Processor):
+            return Code(None, self.target)
         native = is_native(self.machine)
         return Code(None, NATIVE if native else _processor(self.machine.processor))
 

@@ -72,6 +72,16 @@ def test_programs_of_the_accelerator(tmp_path):
     assert "#define DIGITS_MEMORY VDLA_MEMORY(0, 2, 0)\n" in header
 
 
+def test_hosts(tmp_path):
+    """A host by its name is the processor that the package is for."""
+    for host, board in (("cortex-a9", "pynq-z2"), ("znver4", "ulx3s")):
+        made = vdla.package("digits", host=host, board=board, out=tmp_path)
+        assert made.target == host
+    assert refusal("digits", host="cortex-a9", target="x86_64", board="pynq-z2", out=tmp_path) == (
+        "--host cortex-a9: expected the same processor with --target, or no --target, found x86_64"
+    )
+
+
 def test_onnxruntime(tmp_path):
     path = tmp_path / "unique.onnx"
     onnx.save(model([op("Unique", "x", "y")], {"x": X}, ["f y"]), path)
