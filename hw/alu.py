@@ -1,7 +1,7 @@
 """ALU: one vector operation per cycle. In a pipeline with GEMM it also accumulates GEMM's sums.
 
-    operands → products → sum → shifted → moved → combined → result
-       1          2        3       4        5        6             cycles after READ's data
+    operands → products → sum → by 16s → shifted → moved → combined → result
+       1          2        3      4         5        6        7             cycles after x and y
 
 1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two, WADD by its
    weight: on two DSPs. What is shifted out by 16s is SHR's, MUL's and WADD's; RQ rounds it.
@@ -21,11 +21,16 @@
 7. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
+8. With ``alu_lanes`` there are multipliers for so many lanes. They take the vector's groups of lanes
+   one after the other, ``group`` says which. What they have of a group before the last is kept
+   until combine, and is zero for other micro-ops.
 """
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from typing import NamedTuple
+
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
@@ -49,10 +54,11 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
+from vdla.isa.options.lanes import alu_groups, alu_lanes
 from vdla.support.numbers import ceil_div
 
-DEPTH = 5  # cycles from the operands to the combine stage
-WEIGHED = 2  # cycles from the operands to WADD's product of y
+DEPTH = 6  # cycles from the operands to the combine stage
+WEIGHED = 3  # cycles from the operands to WADD's product of y
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
@@ -65,6 +71,18 @@ class Factor(enum.Enum, shape=2):
     POWER = 2
 
 
+class Scaled(NamedTuple):
+    """What a lane's multipliers have at combine: SHR's, MUL's and WADD's ``product`` and what RQ
+    ``limited``, zero where it is another operation's; where the ALU is wide, what is ``unlimited``
+    goes up by one, or is too low or too high for 32 bits."""
+
+    product: Value
+    limited: Value
+    up: Value = Const(0)
+    too_low: Value = Const(0)
+    too_high: Value = Const(0)
+
+
 class AluHooks(PortHooks):
     """Seams of ALU, for the operations of an option.
 
@@ -74,10 +92,6 @@ class AluHooks(PortHooks):
     """
 
     unlimited: tuple[AluOp, ...] = ()
-
-    def waiting(self, m: Module, alu: Alu) -> Value | None:
-        """y, WEIGHED cycles after it came, if the option keeps it longer than a cycle."""
-        return None
 
     def look(self, m: Module, alu: Alu, y: Value) -> None:
         """Sees ``y``, all lanes, WEIGHED cycles after it came."""
@@ -96,12 +110,12 @@ class AluHooks(PortHooks):
         """A result in place of the late y, or that y."""
         return y
 
-    def carries(self, alu: Alu, requantize: Requantize) -> tuple[Value, ...]:
+    def carries(self, alu: Alu, scaled: Scaled) -> tuple[Value, ...]:
         """Conditions on which combine's sum is one greater."""
         return ()
 
     def limit(
-        self, alu: Alu, requantize: Requantize, total: Value, drops: Value, limited: Value
+        self, alu: Alu, scaled: Scaled, total: Value, drops: Value, limited: Value
     ) -> tuple[Value, Value]:
         """Whether combine ``drops`` its sum, ``total``, and what it gets of RQ's limits."""
         return drops, limited
@@ -117,13 +131,13 @@ class AluHooks(PortHooks):
 
 
 class Alu(Component):
-    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data, a micro-op's
-    ``y_weight``, and whether it is ``unweighed`` (not WADD), WEIGHED cycles later. ``zero``,
+    """``x`` and ``y`` are registers of the operands, ``op``, ``use_imm``, ``weight``, ``imm`` and
+    ``group`` come with them, a micro-op's ``y_weight``, and whether it is ``unweighed`` (not WADD), WEIGHED cycles later. ``zero``,
     ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
     DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
     ``sums`` are zero where it isn't GEMM's. In a pipeline without ``gemm`` there are no ``sums``,
-    ``carry`` and ``late_gemm``.
+    ``carry`` and ``late_gemm``. ``late_valid``: there is such a micro-op.
     """
 
     def __init__(self, config: Config, *, gemm: bool = True) -> None:
@@ -132,36 +146,74 @@ class Alu(Component):
         self.scales = tuple(op for op in operations(config) if op.imm == "scale")
         self.unlimited = tuple(op for hook in self.hooks for op in hook.unlimited)
         self.wide = bool(self.unlimited)
+        self.multiplied = alu_lanes(config)  # lanes at a time
         super().__init__(_ports(config, gemm=gemm) | ports_of(self.hooks))
 
     def elaborate(self, platform: object) -> Module:
         """Logic of all lanes; then per lane the multipliers, weighted products and the result."""
         m = Module()
         self._control(m)
-        waiting = self._wait(m)
+        waiting = delayed(m, self.y.as_value(), WEIGHED, "y")
         waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
         for hook in self.hooks:
             hook.look(m, self, waiting)
         weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
+        scaled = self._scale(m, weighed)
         for lane in range(self.config.block_out):
-            requantize = self._multiply(m, lane)
-            product = self._weigh(m, lane, weighed[lane], requantize)
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
             for hook in self.hooks:
                 late_y = hook.in_place_of_y(self, lane, late_y)
             m.d.sync += y.eq(Mux(self.drops_y, 0, late_y))
-            second = y | self.immediate | product
-            m.d.comb += self.result[lane].eq(self._combine(m, lane, second, y, requantize))
+            m.d.comb += self.result[lane].eq(self._combine(m, lane, y, scaled[lane]))
         return m
 
-    def _wait(self, m: Module) -> Value:
-        """y, WEIGHED cycles later."""
-        for hook in self.hooks:
-            waiting = hook.waiting(m, self)
-            if waiting is not None:
-                return waiting
-        return delayed(m, self.y.as_value(), WEIGHED, "y")
+    def _scale(self, m: Module, weighed: data.View) -> list[Scaled]:
+        """What the multipliers have of each lane, at combine; ``weighed``: y, WEIGHED cycles
+        later."""
+        groups = self.config.block_out // self.multiplied
+        if groups == 1:
+            group, later = Const(0), Const(0)
+        else:
+            group = self.group
+            later = delayed(m, group, WEIGHED, "group")
+        units = []
+        for unit in range(self.multiplied):
+            x, y, late_y = (
+                _of_group(of, which, unit, self.multiplied)
+                for of, which in ((self.x, group), (self.y, group), (weighed, later))
+            )
+            units.append(self._unit(m, unit, (x, y, late_y)))
+        if groups == 1:
+            return units
+        arrives = delayed(m, later, DEPTH - WEIGHED, "group_later")
+        kept = [
+            self._keep(m, group * self.multiplied + n, unit, arrives == group)
+            for group in range(groups - 1)
+            for n, unit in enumerate(units)
+        ]
+        return [*kept, *units]
+
+    def _unit(self, m: Module, unit: int, operands: tuple[Value, Value, Value]) -> Scaled:
+        """A lane's multipliers; ``operands``: its x, its y, and its y WEIGHED cycles later."""
+        x, y, late_y = operands
+        requantize = self._multiply(m, unit, x, y)
+        product = self._weigh(m, unit, late_y, requantize)
+        limited = requantize.limited(self.low_now, self.high_now)
+        if not self.wide:
+            return Scaled(product, limited)
+        return Scaled(product, limited, requantize.up, requantize.too_low, requantize.too_high)
+
+    def _keep(self, m: Module, lane: int, unit: Scaled, arrives: Value) -> Scaled:
+        """Keeps what a unit has of a lane when that ``arrives``, for combine."""
+        kept = [
+            Signal.like(v, name=f"kept_{i}_{lane}", reset_less=True) for i, v in enumerate(unit)
+        ]
+        with m.If(arrives):
+            m.d.sync += [mine.eq(value) for mine, value in zip(kept, unit, strict=True)]
+        with m.If(self.late_valid & self.drops_product):
+            m.d.sync += kept[0].eq(0)
+        return Scaled(*kept)
 
     def _control(self, m: Module) -> None:
         """Control of all lanes; what the combine stage chooses by comes from registers."""
@@ -228,9 +280,9 @@ class Alu(Component):
                 drops = drops | condition
         return drops
 
-    def _multiply(self, m: Module, lane: int) -> Requantize:
+    def _multiply(self, m: Module, lane: int, x: Value, y: Value) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
-        x, y, op = self.x[lane], self.y[lane], self.op
+        op = self.op
         low, high = split(x)
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
         multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.wide)
@@ -270,11 +322,10 @@ class Alu(Component):
         m.d.sync += total.eq(Mux(self.drops_product, 0, product + other))
         return total
 
-    def _combine(
-        self, m: Module, lane: int, second: Value, y: Value, requantize: Requantize
-    ) -> Value:
+    def _combine(self, m: Module, lane: int, y: Value, scaled: Scaled) -> Value:
         """One lane's result: all that it could be comes out of registers."""
         x, subtracts = self.late_x[lane], self.compares
+        second = y | self.immediate | scaled.product
         addend = Signal(signed(32), name=f"addend_{lane}")
         total = Signal(signed(33), name=f"total_{lane}")
         takes_x = Signal(name=f"takes_x_{lane}")
@@ -283,7 +334,7 @@ class Alu(Component):
             second = self.sums[lane] | second
             carry |= self.accumulates & self.carry[lane]
         for hook in self.hooks:
-            for one in hook.carries(self, requantize):
+            for one in hook.carries(self, scaled):
                 carry |= one
         operands = x, second
         m.d.comb += [
@@ -291,9 +342,9 @@ class Alu(Component):
             total.eq(add(x, addend, carry)),
             takes_x.eq(subtracts & (total[32] ^ self.greater)),
         ]
-        drops_total, limited = self.drops_total, requantize.limited(self.low_now, self.high_now)
+        drops_total, limited = self.drops_total, scaled.limited
         for hook in self.hooks:
-            drops_total, limited = hook.limit(self, requantize, total, drops_total, limited)
+            drops_total, limited = hook.limit(self, scaled, total, drops_total, limited)
         options = [
             takes_x,
             x,
@@ -319,6 +370,7 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
     return {
         "x": In(vector),
         "y": In(vector),
+        "group": In(range(max(alu_groups(config), 2))),
         "op": In(op),
         "use_imm": In(1),
         "imm": In(signed(32)),
@@ -329,12 +381,20 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         "late_use_imm": In(1),
         "late_imm": In(signed(32)),
         "late_first": In(1),
+        "late_valid": In(1),
         **({"late_gemm": In(1)} if gemm else {}),
         **{name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")},
         "late_x": In(vector),
         **({"sums": In(vector), "carry": In(config.block_out)} if gemm else {}),
         "result": Out(vector),
     }
+
+
+def _of_group(vector: data.View, group: Value, unit: int, units: int) -> Value:
+    """A unit's lane of a group."""
+    count = len(vector.as_value()) // 32 // units
+    lanes = Array(vector[n * units + unit] for n in range(count))
+    return lanes[group].as_signed() if count > 1 else vector[unit]
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:

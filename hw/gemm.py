@@ -1,7 +1,7 @@
 """GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1, or none.
 
-    operands → products → quads → sums → sums
-       1          2         3       4      5       cycles after the data of the scratchpads
+    operands → products → quads → sums → sums → sums
+       1          2         3       4      5      6     cycles after inp and wgt
 
 1. Two outputs share an input lane: ``(w1 × 2**16 - w0) × x`` is a 25 × 8 product, and the DSP has
    the subtraction.
@@ -38,7 +38,7 @@ from vdla.isa.config import Config
 HALF = 16  # bits of an int8 product
 PACKED_BITS = 25  # the wider input of a multiplier that makes two products
 QUAD = 4  # lanes whose products are added before their first register
-TREE_STAGES = 2  # registers in the adder tree
+TREE_STAGES = 3  # registers in the adder tree
 
 TermsOf = Callable[[Module, int, int], tuple[Value, ...]]  # of a row and a column, and those behind
 
@@ -77,7 +77,7 @@ class GemmHooks(PortHooks):
 
 
 class Gemm(Component):
-    """``sums`` + ``carry``, lane by lane, is the product of the tile and the vector that came five
+    """``sums`` + ``carry``, lane by lane, is the product of the tile and the vector that came six
     cycles before; ``sums`` are zero after a cycle of ``clear``.
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
@@ -190,7 +190,7 @@ class Gemm(Component):
         return self.vector[column], f"vector_{column}"
 
     def _sum(self, m: Module, terms: Sequence[Value], row: int) -> Value:
-        """An adder tree with a register after each half of its levels."""
+        """An adder tree with a register after each third of its levels."""
         levels = (len(terms) - 1).bit_length()
         for stage in range(TREE_STAGES):
             for _ in range((levels + stage) // TREE_STAGES):

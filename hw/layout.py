@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amaranth import Cat, Const, Shape, Signal, Value, signed, unsigned
 from amaranth.lib import data
+from amaranth.utils import exact_log2
 
 from vdla.isa.config import Config
 from vdla.isa.fields import Record
@@ -66,6 +67,18 @@ def scaled(value: Value, factor: int) -> Value:
     for term in terms:
         total = total + term
     return total
+
+
+def is_at_least(value: Value, least: int) -> Value:
+    """Whether a value is ``least`` or more: a constant where its shape leaves no choice, since
+    tools complain of such a comparison."""
+    if least <= 0 and not value.shape().signed:
+        return Const(1)
+    if least >= 1 << len(value):
+        return Const(0)
+    if least & (least - 1) == 0 and not value.shape().signed:
+        return value[exact_log2(least) :].any()
+    return value >= least
 
 
 def subtract_selected(direct: Value, chosen: Value, carry: Value | int = 0) -> Value:

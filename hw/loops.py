@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
 from vdla.hw.layout import add_sticky
-
-Scale = Callable[[Value], Value]  # what a step comes to
-
-
-def unscaled(step: Value) -> Value:
-    """The step as it is."""
-    return step
 
 
 class Loop:
@@ -79,15 +72,11 @@ def inner_ends(loops: Sequence[Loop]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Nest:
-    """Three loops, innermost first: where each of them stands, and how far its steps go.
-
-    ``scale`` is what a step comes to in the unit of the places.
-    """
+    """Three loops, innermost first: where each of them stands, and how far its steps go."""
 
     loops: Sequence[Loop]
     places: Sequence[Signal]
     steps: Sequence[Value]
-    scale: Scale = unscaled
 
     def following(self) -> Value:
         """Next place: a step of the first loop that isn't at its end, from where that one stands.
@@ -95,7 +84,7 @@ class Nest:
         """
         x, y, _ = self.loops
         at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (self.places, self.steps))
-        return add_sticky(at, self.scale(step))
+        return add_sticky(at, step)
 
     def advance(
         self,

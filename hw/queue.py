@@ -1,14 +1,16 @@
 """The instructions that wait in front of an engine, and when the first of them may start.
 
-1. Fetch puts an instruction in when ``room`` is high; it can start in the next cycle.
-2. The first may start when every token it pops is there and every queue it pushes to has a free
-   slot. Starting pops the tokens and reserves the slots (docs/timing.md, section 7).
-3. ``busy`` is high while anything that was put in hasn't finished.
+1. Fetch puts an instruction in when ``room`` is high: fewer than ``command_queue`` wait.
+2. The oldest goes into a register, and may start from there: so an instruction waits a cycle in the
+   queue's memory, and no path begins at that memory's address.
+3. It may start when every token it pops is there and every queue it pushes to has a free slot.
+   Starting pops the tokens and reserves the slots (docs/timing.md, section 7).
+4. ``busy`` is high while anything that was put in hasn't finished.
 """
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Value
+from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -49,22 +51,27 @@ class CommandQueue(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The FIFO of instructions, the tokens of the oldest one, and how many are unfinished."""
+        """The FIFO of instructions, the oldest one and its tokens, and how many are unfinished."""
         m = Module()
-        config, port = self.config, self.command
+        config = self.config
         width = instruction_bits(config) + INDEX_BITS
         m.submodules.fifo = fifo = Fifo(width=width, depth=config.command_queue)
-        m.d.comb += [
-            self.room.eq(fifo.w_rdy),
-            fifo.w_en.eq(self.put),
-            fifo.w_data.eq(Cat(self.word, self.index)),
-            fifo.r_en.eq(port.start),
-            Cat(port.word, port.index).eq(fifo.r_data),
-            port.waiting.eq(fifo.r_rdy),
-        ]
+        m.d.comb += [fifo.w_en.eq(self.put), fifo.w_data.eq(Cat(self.word, self.index))]
+        self._show(m, fifo)
         self._tokens(m)
         self._count(m)
         return m
+
+    def _show(self, m: Module, fifo: Fifo) -> None:
+        """The register of the oldest instruction."""
+        port = self.command
+        oldest = Signal(fifo.width, name="oldest", reset_less=True)
+        m.d.comb += [
+            Cat(port.word, port.index).eq(oldest),
+            fifo.r_en.eq(~port.waiting | port.start),
+        ]
+        with m.If(fifo.r_en):
+            m.d.sync += [oldest.eq(fifo.r_data), port.waiting.eq(fifo.r_rdy)]
 
     def _tokens(self, m: Module) -> None:
         port = self.command
@@ -86,6 +93,8 @@ class CommandQueue(Component):
                 m.d.comb += getattr(self, f"{act}_{side}").eq(when & flag)
 
     def _count(self, m: Module) -> None:
+        waiting = Count(m, "waiting", self.config.command_queue)
+        waiting.move(self.put, self.command.start)
         unfinished = Count(m, "unfinished", self.config.command_queue + MOST_STARTED)
         unfinished.move(self.put, self.command.finish)
-        m.d.comb += self.busy.eq(unfinished.some)
+        m.d.comb += [self.room.eq(~waiting.full), self.busy.eq(unfinished.some)]

@@ -1,7 +1,7 @@
 """The arithmetic that ALU and STORE share: a wide multiplication, and a shift with rounding.
 
-    operands → products → sum → shifted → moved | limited
-       1          2        3       4        5              cycles after the inputs
+    operands → products → sum → by 16s → shifted → moved | limited
+       1          2        3      4         5        6              cycles after the inputs
 
 1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, which a
    DSP48E1 makes (UG479), 17 bits apart: the second DSP adds what the first has beyond them.
@@ -76,12 +76,12 @@ def split(x: Value) -> tuple[Value, Value]:
 class Requantize(Component):
     """``round_half_even(value / 2**shift) + zero`` in front of limits of ``bits`` bits.
 
-    ``moved``, ``above`` and ``below`` follow two cycles after the inputs, ``zero`` comes one after
-    them. ``window`` is the value shifted right by ``shift``'s 16s alone, at once.
+    ``moved``, ``above`` and ``below`` follow three cycles after the inputs, ``zero`` comes two after
+    them. ``window`` is the value shifted right by ``shift``'s 16s alone, a cycle later.
 
-    A ``wide`` one has ``quotient``, a cycle after the inputs, of 32 bits, rounded down. In the next
-    cycle it says whether one is to be added, ``up``, and whether it is ``too_high`` or ``too_low``
-    for 32 bits.
+    A ``wide`` one has ``quotient``, two cycles after the inputs, of 32 bits, rounded down. In the
+    next cycle it says whether one is to be added, ``up``, and whether it is ``too_high`` or
+    ``too_low`` for 32 bits.
     """
 
     def __init__(self, bits: int, *, wide: bool = False) -> None:
@@ -106,20 +106,22 @@ class Requantize(Component):
         m = Module()
         # Of a quotient: with zero it goes beyond any limit, or it is flagged.
         kept = WINDOW_BITS if self.wide else self.bits + 1
-        shifted = Cat(0, self.value)  # the bit below a quotient decides its rounding
-        sign, sticky, beyond = self.value[-1], Signal(3), Signal(3)
-        for stage, (bit, to_come) in enumerate(((4, 15), (2, 3), (0, 0))):
-            amount, here = self.shift[bit : bit + 2], shifted
-            steps = [n << bit for n in range(4)]
-            top = [here[n + kept + to_come :] for n in steps]
-            m.d.comb += [
-                sticky[stage].eq(choose(amount, [here[:n].any() for n in steps])),
-                beyond[stage].eq(choose(amount, [(t ^ sign.replicate(len(t))).any() for t in top])),
-            ]
-            shifted = Signal(1 + kept + to_come, name=f"by_{1 << bit}s")
-            m.d.comb += shifted.eq(choose(amount, [here[n:].as_signed() for n in steps]))
+        value = Cat(0, self.value)  # the bit below a quotient decides its rounding
+        of_shift = (kept, self.value[-1], self.shift)
+        far = _Shifted(m, value, of_shift, 4)
+        later = Signal(5, name="later", reset_less=True)  # the rest of the shift, and the sign
+        m.d.sync += later.eq(Cat(self.shift[:4], self.value[-1]))
+        far.keep(m)
         by_16s = [self.value[n:].as_signed() for n in range(0, 64, 16)]
-        m.d.comb += self.window.eq(choose(self.shift[4:6], by_16s))
+        m.d.sync += self.window.eq(choose(self.shift[4:6], by_16s))
+        sign = later[4]
+        of_shift = (kept, sign, later[:4])
+        middle = _Shifted(m, far.value, of_shift, 2)
+        near = _Shifted(m, middle.value, of_shift, 0)
+        shifted = near.value
+        sticky, beyond = (
+            Cat(getattr(each, name) for each in (far, middle, near)) for name in ("rest", "beyond")
+        )
         quotient = Signal(signed(kept), reset_less=True)
         moved = Signal.like(self.moved, reset_less=True)
         half, rest, high, low, above, below = (
@@ -166,6 +168,38 @@ class Requantize(Component):
         above = self.above | (~self.below & (self.moved > high)) | (low > high)
         below = self.below | (self.moved < low)
         return Mux(above, high, Mux(below, low, self.moved[: self.bits].as_signed()))
+
+
+class _Shifted:
+    """A ``value`` shifted right by a shift's bits ``bit`` and ``bit + 1``; what falls out below, or
+    differs from the sign above what is still to be kept, is said by ``rest`` and ``beyond``.
+
+    ``of_shift``: the bits that a quotient keeps, the sign, and the shift.
+    """
+
+    def __init__(
+        self, m: Module, value: Value, of_shift: tuple[int, Value, Value], bit: int
+    ) -> None:
+        kept, sign, shift = of_shift
+        to_come = (1 << bit) - 1  # by which later steps may shift
+        amount, steps = shift[bit : bit + 2], [n << bit for n in range(4)]
+        top = [value[n + kept + to_come :] for n in steps]
+        names = (f"by_{1 << bit}s", f"rest_{bit}", f"beyond_{bit}")
+        self.value = Signal(1 + kept + to_come, name=names[0])
+        self.rest, self.beyond = Signal(name=names[1]), Signal(name=names[2])
+        m.d.comb += [
+            self.value.eq(choose(amount, [value[n:].as_signed() for n in steps])),
+            self.rest.eq(choose(amount, [value[:n].any() for n in steps])),
+            self.beyond.eq(choose(amount, [(t ^ sign.replicate(len(t))).any() for t in top])),
+        ]
+
+    def keep(self, m: Module) -> None:
+        """Keeps all of it in registers."""
+        for name in ("value", "rest", "beyond"):
+            now = getattr(self, name)
+            kept = Signal.like(now, name=f"{now.name}_kept", reset_less=True)
+            m.d.sync += kept.eq(now)
+            setattr(self, name, kept)
 
 
 def scaler(

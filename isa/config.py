@@ -245,7 +245,7 @@ class Config:
         kernels are the same on all configs that are the same so."""
         paces = (f for f in parameters(Config) if f.metadata.get("pace"))
         neutral = {f.name: f.metadata["low"] for f in paces}
-        options = (option.parameter for option in OPTIONS if option.parameter.timeless)
+        options = (option.parameter for option in OPTIONS if option.parameter.pace)
         neutral |= {each.name: each.off for each in options}
         return replace(self, **neutral, memory=Memory())
 

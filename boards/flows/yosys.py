@@ -56,11 +56,11 @@ MADE = (f"{NAME}.il", f"{NAME}.ys", f"{NAME}.json")
 FED_BY_LUTS = {"CARRY": ("S",), "MUXF": ("I0", "I1")}  # pins, by kinds without their number
 DSPS = ("DSP48E1", "DSP48E2")
 
-# yosys's own mapping is for speed; this one goes over it again, and takes a twelfth fewer LUTs.
-AGAIN = "strash;dch,-f;if,-a,-C,16;mfs2,-a;lutpack,-S,1;"
+# For depth, like yosys's own mapping, and then for LUTs where that costs no level: again and again.
+AGAIN = "strash;dch,-f;if,-C,16;mfs2;lutpack,-S,1;"
 MAPPING = f"""\
 opt_expr -mux_undef -noclkinv
-abc -lut 6 -script +strash;ifraig;scorr;dc2;dch,-f;if,-a,-C,16;mfs2,-a,-W,4;{4 * AGAIN}
+abc -lut 6 -script +strash;ifraig;scorr;dc2;dch,-f;if,-C,16;mfs2,-W,4;{4 * AGAIN}
 opt_merge
 clean
 techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6

@@ -1,4 +1,4 @@
-"""The back end: stages 1 to 7, which a micro-op passes after READ.
+"""The back end: stages 1 to 9, which a micro-op passes after READ.
 
 1. A micro-op goes on by a stage in each cycle; the back end never holds.
 2. A chain of micro-ops that accumulate into one entry, each a cycle after the one before, writes
@@ -60,7 +60,7 @@ class BackEnd:
     def _skip(self) -> None:
         """Marks the micro-op in stage 1 if the one in READ accumulates into the same entry."""
         read, hold = self.ports.read, self.ports.hold
-        meets = read.dst_unwritten[0] & read.unwritten[-1]  # it came a cycle after stage 1
+        meets = read.dst_unwritten[0]  # it came a cycle after stage 1
         again = read.valid & ~hold & read.accumulates & meets
         self.m.d.sync += self.stages[2].skipped.eq(again)
 

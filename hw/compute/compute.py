@@ -1,16 +1,16 @@
 """An engine of micro-ops: one a cycle, in order, across instruction boundaries.
 
-    issue → F1 → READ → 1 → 2 → 3 → 4 → 5 → 6 → 7
-                  |     |               |   |   write, finish
-      early operands    their data      |   combine
-                                        late read of ACC
+    issue → F1 → F2 → READ → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 8 → 9
+                       |         |               |       |   write, finish
+           early operands        their registers |       combine
+                                                 late read of ACC
 
 1. COMPUTE executes GEMM and ALU. Where the ring has another engine for ALU, COMPUTE executes GEMM
    alone, and each has what its kind needs.
-2. The front end can hold: issue reads the micro-op (``issue.py``), F1 adds its indices to the
+2. The front end can hold: issue reads the micro-op (``issue.py``), F2 adds its indices to the
    loops' (``decide.py``), READ shows addresses to the scratchpads (``operands.py``) or waits
    (``hazards.py``). GEMM alone never waits, and has a stage LOOK in front of READ (``look.py``).
-3. Stages 1 to 7 never hold (``back_end.py``). The arithmetic has its own registers beside them
+3. Stages 1 to 9 never hold (``back_end.py``). The arithmetic has its own registers beside them
    (``combine.py``).
 4. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
 5. Options add ports, units and rules at seams (``seams.py``).
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -96,15 +96,16 @@ class Compute(Component):
         look = decide.arrived
         read = look_ahead(m, look) if kinds.looks else look
         stages = BackEnd(m, kinds, BackEndPorts(read, look, hold)).stages
-        is_late = self._late(m, hold, decide, read, stages)
+        is_late, begun, waits = self._late(m, hold, decide, read, stages)
         ports = self._read_ports()
         is_alu = kinds.is_alu(read.operation)
         show_addresses(m, ports, Reads(read, is_alu, stages[LATE_READ], is_late))
-        latest = Combine(m, kinds, CombinePorts(ports, stages)).latest
+        takes = read.valid & ~begun
+        latest = Combine(m, kinds, CombinePorts(ports, stages, takes)).latest
         self._write(m, stages, latest)
-        front = [issue.f1, look] if kinds.looks else [issue.f1]
+        front = [issue.f1, decide.f2, *([look] if kinds.looks else [])]
         self._observe(m, front, issue.active, read, stages)
-        self._report(m, read, self._waits(hold))
+        self._report(m, read, waits)
         return m
 
     def readers(self, memory: str) -> list[Port]:
@@ -120,25 +121,20 @@ class Compute(Component):
         decide: Decide,
         read: data.View,
         stages: Stages,
-    ) -> Value:
-        """Drives ``hold``, or what GEMM claims; returns whether stage 5 reads ACC in this cycle."""
+    ) -> tuple[Value, Value, Value]:
+        """Drives ``hold``, or what GEMM claims; returns whether stage 6 reads ACC in this cycle,
+        whether the micro-op in READ has read its operands before, and whether it waits."""
         before = stages[LATE_READ - 1]
         if self.micro_ops.looks:
             is_late = Signal(name="meets_late")
             m.d.sync += is_late.eq(before.writes & before.late & ~before.chained)
             make_claims(m, self.claims, decide.arrived, read, is_late)
-            return is_late
+            return is_late, Const(0), Const(0)
         gemm = None if self.micro_ops.gemm else self.gemm
         hooks = self.micro_ops.hooks
         ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm, hooks)
-        return Hazards(m, ports).meets_late
-
-    def _waits(self, hold: Value) -> Value:
-        """Whether READ waits, and not for what an option's units compute."""
-        for hook in self.micro_ops.hooks:
-            for working in hook.working():
-                hold = hold & ~working
-        return hold
+        hazards = Hazards(m, ports)
+        return hazards.meets_late, hazards.begun, hazards.waits
 
     def _read_ports(self) -> ReadPorts:
         kinds = self.micro_ops
@@ -151,12 +147,12 @@ class Compute(Component):
         )
 
     def _write(self, m: Module, stages: Stages, latest: Value) -> None:
-        """Writes the result in stage 7, unless it is skipped; says what finishes."""
+        """Writes the result in stage 9, unless it is skipped; says what finishes."""
         now, write = stages[COMBINE], stages[WRITE]
-        enable = Signal()  # the same as ``acc_taken``, but with so many sinks that it is late
-        m.d.sync += enable.eq(now.writes & ~now.skipped)
+        enable, taken = Signal(), Signal()  # the same; the first has many sinks, so it is late
+        m.d.sync += [each.eq(now.writes & ~now.skipped) for each in (enable, taken)]
         m.d.comb += [
-            self.acc_taken.eq(write.writes & ~write.skipped),
+            self.acc_taken.eq(taken),
             self.acc_write.enable.eq(enable),
             self.acc_write.address.eq(write.dst),
             self.acc_write.data.eq(latest),

@@ -1,4 +1,4 @@
-"""LOOK: where GEMM is alone, a stage between F1 and READ, in which the next micro-op is known.
+"""LOOK: where GEMM is alone, a stage between F2 and READ, in which the next micro-op is known.
 
 1. GEMM never holds: what is in LOOK is in READ in the next cycle.
 2. So a micro-op in READ knows whether the next one accumulates into the same entry: then its write

@@ -25,9 +25,10 @@ from vdla.isa.config import Config
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 
-LATE_READ = 5  # stage of the accumulator's read
-COMBINE = 6
-WRITE = 7
+EARLY = 2  # stage that has the operands that READ reads, in registers
+LATE_READ = 6  # stage of the accumulator's read
+COMBINE = 8
+WRITE = 9
 ALU_FIELDS = ("imm", "weight", "zero", "low", "high")  # that the ALU takes as they are
 
 
@@ -81,7 +82,8 @@ class MicroOps:
         return operation.is_alu if self.gemm and self.alu else Const(self.alu)
 
     def issued(self) -> data.StructLayout:
-        """A micro-op in F1, if ``valid``: its loops' sums. The scratchpad gives its own fields."""
+        """A micro-op in F1 or F2, if ``valid``: its loops' sums. The scratchpad gives its own
+        fields."""
         sums = {name: bits + 1 for name, bits in self.index_bits.items()}
         select = max((self.config.uops_per_word - 1).bit_length(), 1)
         marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}
@@ -93,15 +95,15 @@ class MicroOps:
         marks = ("valid", "null", "last", "beyond", "first")
         reads = ("reads_y", "early", "late", "accumulates") if self.alu else ("late", "chained")
         added = _names(hook.marks for hook in self.hooks)
-        # Bit n is for what was in stage n + 1 when it came to READ: whether that writes its
-        # operand, and whether it is still to write.
-        hazards = ("src_unwritten", "dst_unwritten", "unwritten") if self.alu else ()
+        # Bit n is for what is in stage n + 1: whether that writes its operand.
+        hazards = ("src", "dst") if self.alu else ()
         return data.StructLayout(
             {
                 **dict.fromkeys((*marks, *reads, *added), 1),
                 **self.index_bits,
                 **{name: self.config.index_bits(p.memory) for name, p in self.places.items()},
-                **dict.fromkeys(hazards, WRITE),
+                **{f"{name}_unwritten": WRITE for name in hazards},
+                **{f"{name}_waits": 1 for name in hazards},
                 "operation": self.operation,
             }
         )

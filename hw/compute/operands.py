@@ -1,4 +1,4 @@
-"""Reads: addresses of READ and of stage 5 go to the scratchpads.
+"""Reads: addresses of READ and of stage 6 go to the scratchpads.
 
 1. GEMM reads INP and WGT, an ALU micro-op its y at ACC's second port, from READ. A further place
    of an option has a port of its own, for the micro-ops that read it.
@@ -34,7 +34,7 @@ class Reads:
 
     read: data.View  # the micro-op in READ
     is_alu: Value  # what it is
-    late: data.View  # the one in stage 5
+    late: data.View  # the one in stage 6
     is_late: Value  # whether that one reads
 
 

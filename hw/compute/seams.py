@@ -1,9 +1,9 @@
 """Seams of an engine of micro-ops: what options may do in its stages.
 
-    issue → F1 → READ → 1 → … → 6 combine → 7 write
-    take  pass_on       feed    in_place_of_x
-          decide, beyond
-               y_waits, working, places
+    issue → F1 → F2 → READ → 1 → … → 8 combine → 9 write
+    take pass_on            feed    in_place_of_x
+                 decide, beyond
+                      read, keeps, places
 
 An option changes GEMM or ALU (``instruction``): its hooks are in the engine that executes that one.
 """
@@ -37,6 +37,15 @@ class Place:
     when: Callable[[data.View], Value]  # whether micro-ops of an instruction read it
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a micro-op in READ does in this cycle."""
+
+    waits: Value  # its operands can't be read
+    begun: Signal  # they have been, and it stays; driven by the hook that keeps it
+    hold: Value  # READ holds, for this or for another reason
+
+
 class MicroOpHooks(PortHooks):
     """Hooks of an option in the engine that executes ``instruction``.
 
@@ -63,27 +72,25 @@ class MicroOpHooks(PortHooks):
         ``sums`` are the loops' sums of the micro-op that comes to F1, by index.
         """
 
-    def decide(self, f1: data.View, first: Value) -> dict[str, Value]:
-        """The ``marks`` of the micro-op in F1; ``first``: it starts a reduction."""
+    def decide(self, f2: data.View, first: Value) -> dict[str, Value]:
+        """The ``marks`` of the micro-op in F2; ``first``: it starts a reduction."""
         return {}
 
-    def beyond(self, f1: data.View, first: Value) -> tuple[Value, ...]:
-        """Conditions on which the micro-op in F1 is a fault, where ALU executes it."""
+    def beyond(self, f2: data.View, first: Value) -> tuple[Value, ...]:
+        """Conditions on which the micro-op in F2 is a fault, where ALU executes it."""
         return ()
 
-    def y_waits(self, m: Module, read: data.View, hold: Signal, waits: Value) -> Value:
-        """Whether a y in READ waits to be read; ``waits`` is what ALU itself waits for.
+    def read(self, m: Module, read: data.View, reading: Reading) -> None:
+        """Looks at the micro-op in READ, ``read``. One that is computed there for several cycles
+        has ``reading.begun`` high from the cycle after its operands were read until it passes."""
 
-        ``hold``: READ holds, for this or for another reason.
-        """
-        return waits
-
-    def working(self) -> tuple[Value, ...]:
-        """Signals while which READ holds, for work of the option: the engine is busy then."""
+    def keeps(self, read: data.View) -> tuple[Value, ...]:
+        """Conditions on which a micro-op stays in READ, for work of the option that begins when its
+        operands can be read: the engine is busy from then on."""
         return ()
 
     def in_place_of_x(self) -> tuple[Value, ...]:
-        """Results of all lanes in stage 6 where the micro-op has no late x, zero for others."""
+        """Results of all lanes in stage 8 where the micro-op has no late x, zero for others."""
         return ()
 
     def feed(self, m: Module, unit: Component, stages: Sequence[data.View]) -> None:

@@ -37,6 +37,7 @@ class Control:
         self.faulted = Signal()
         self.ran = Signal()  # in the last cycle
         self.awake = Signal()  # not IDLE; with few sinks, for the path of a request
+        self.open = Signal()  # bursts may be: RUNNING, and a program for this core
         # The program's ends, by the names of their events.
         self.ends = {"DONE": Signal(name="ends"), "FAULT": Signal(name="fails")}
         self._govern()
@@ -50,8 +51,8 @@ class Control:
             units.fetch.idle.eq(state == State.IDLE),
             units.fetch.awake.eq(self.awake),
             units.csr.locked.eq(state != State.IDLE),
-            units.dma.stop.eq((state != State.RUNNING) | ~self.faults.allowed),
-            units.store.stop.eq(state != State.RUNNING),
+            units.dma.stop.eq(~self.open),
+            units.store.stop.eq(~self.open),
         ]
 
     def _go_on(self) -> None:
@@ -77,6 +78,7 @@ class Control:
         m, csr = self.m, self.units.csr
         m.d.comb += self.units.counters.clear.eq(1)
         m.d.sync += [self.state.eq(State.RUNNING), self.awake.eq(1)]
+        m.d.sync += self.open.eq(self.faults.allowed)
         m.d.sync += [self.done.eq(0), self.faulted.eq(0)]
         m.d.sync += [csr.fault_cause.eq(Fault.NONE), csr.fault_instruction.eq(0)]
 
@@ -86,13 +88,14 @@ class Control:
         m.d.comb += [units.counters.cycle.eq(1), units.counters.causes.eq(~faults.occurs)]
         with m.If(faults.occurs):
             m.d.comb += self.ends["FAULT"].eq(1)
-            m.d.sync += [state.eq(State.STOPPING), self.faulted.eq(1)]
+            m.d.sync += [state.eq(State.STOPPING), self.open.eq(0), self.faulted.eq(1)]
             m.d.sync += units.csr.fault_cause.eq(faults.cause)
         with m.Elif(units.fetch.finished):
             m.d.comb += self.ends["DONE"].eq(1)
-            m.d.sync += [state.eq(State.IDLE), self.awake.eq(0), self.done.eq(1)]
+            m.d.sync += [state.eq(State.IDLE), self.open.eq(0)]
+            m.d.sync += [self.awake.eq(0), self.done.eq(1)]
         with m.Elif(reset):
-            m.d.sync += state.eq(State.STOPPING)
+            m.d.sync += [state.eq(State.STOPPING), self.open.eq(0)]
 
     def _stop(self) -> None:
         """Waits until the DMA is quiet."""

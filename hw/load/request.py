@@ -1,14 +1,15 @@
 """LOAD's request side: asks memory for the beats of one instruction after the other.
 
-1. It takes the next instruction when it is free or sends its last burst; one cycle later it sends
-   the first burst of that one.
-2. Runs go in the order z, y, x: a run is a row of entries that lie together, else one entry. Runs
-   are cut into bursts that end with their page.
-3. It sends a burst only if there is credit for it (``credit.py``), and starts an instruction only
-   if fewer than IN_FLIGHT have started and not finished.
-4. What decides on a burst is worked out a cycle before, into registers: its length, whether it ends
-   its run, whether it lies outside DRAM.
-5. Places in DRAM only grow, and never wrap: the top bit says that the 32-bit space was left.
+    start → run → burst → request
+      s     s+1    s+2
+
+1. An instruction starts when no run of another is on offer. Its runs are offered one after the
+   other (``hw/runs.py``).
+2. A run is taken when no burst is left of the one before, and cut into bursts (``hw/bursts.py``):
+   one a cycle, across runs and, where they have more than one run, across instructions.
+3. A burst is sent only if there is credit for it (``credit.py``), and an instruction starts only if
+   fewer than IN_FLIGHT have started and not finished.
+4. An instruction without entries is given up in the cycle after its start.
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ from dataclasses import dataclass
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from vdla.hw.bursts import beat_bits, cut, is_outside, offset_bits, to_bytes
+from vdla.hw.bursts import Bursts, Run, is_outside, offset_bits, to_bytes
 from vdla.hw.count import Count
 from vdla.hw.interfaces import Port
-from vdla.hw.layout import add_sticky
 from vdla.hw.load.credit import Credit, Traffic
 from vdla.hw.load.memories import beats_of, longest_run
 from vdla.hw.load.tiles import IN_FLIGHT
-from vdla.hw.loops import Loop, Nest
+from vdla.hw.runs import Runs, Walk
 from vdla.isa.config import Config
 from vdla.isa.registers import INDEX_BITS
 
@@ -43,120 +43,83 @@ class RequestPorts:
 
 
 class Request:
-    """``index`` is the number of the instruction at work, ``fails`` that its next burst lies
+    """``index`` is the number of the instruction whose burst is next, ``fails``: that burst lies
     outside DRAM.
     """
 
     def __init__(self, m: Module, config: Config, ports: RequestPorts) -> None:
         self.m, self.config, self.ports = m, config, ports
-        self.now = Signal(ports.head.shape(), reset_less=True)  # the instruction at work
-        self.index = Signal(INDEX_BITS, reset_less=True)
-        self.place = Signal(beat_bits(config) + 1, reset_less=True)  # the beat it asks for next
-        self.run = Signal(range(longest_run(config) + 1), reset_less=True)  # beats of a run
-        # Complement of the beats left of the run: it counts up.
-        self.asked = Signal.like(self.run, name="asked")
-        self.length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
-        self.active, self.empty, self.sent, self.ends_run, self.last_run = (
-            Signal(name=n) for n in ("active", "empty", "sent", "ends_run", "last_run")
+        # ``active``: an instruction has runs to offer, or is ``empty``; ``asks``: a burst is next.
+        self.active, self.empty, self.asks, self.sent = (
+            Signal(name=n) for n in ("active", "empty", "asks", "sent")
         )
-        self.outside = Signal()  # whether ``place`` is: known with it, too
-        unused = ~self.active | self.empty
-        # What comes next is the next instruction; and it comes now.
-        self.begins = unused | (self.ends_run & self.last_run)
-        self.moves = unused | self.sent
-        self._connect()
-
-    def _connect(self) -> None:
-        ports, arrives = self.ports, self.ports.data
-        ends = arrives.valid & arrives.last
-        traffic = Traffic(self.sent, self.length, ends, ports.consume)
-        credit = Credit(self.m, self.config, traffic)
-        wanted = self.active & ~self.empty & credit.allows
-        self.fails: Value = wanted & self.outside & ports.request.ready
-        may_start = ports.command.ready & self._may_start()
-        self._send(wanted, may_start)
+        self.index = Signal(INDEX_BITS, reset_less=True)
+        self.runs = Runs(m, config, self._walk())
+        bits = (longest_run(config)).bit_length()
+        self.bursts = Bursts(m, config, bits, self._is_outside)
+        self._send()
+        self._start()
         self._go_on()
-        self._begin(may_start)
 
-    def _may_start(self) -> Value:
-        command = self.ports.command
-        in_flight = Count(self.m, "in_flight", IN_FLIGHT)
-        in_flight.move(command.start, command.finish)
-        return ~in_flight.full
+    def _walk(self) -> Walk:
+        """The walk of the instruction at the queue's head: a row of entries may be one run."""
+        head, config = self.ports.head, self.config
+        dense = head.x_stride == 1
 
-    def _send(self, wanted: Value, may_start: Value) -> None:
-        """Shows the burst at ``place``; starts the next instruction with the last of them."""
-        request, command = self.ports.request, self.ports.command
+        def scale(entries: Value) -> Value:
+            return beats_of(config, head.memory, entries)
+
+        return Walk(
+            base=head.dram_base[offset_bits(config) :],
+            beats=scale(Mux(dense, head.x_size, 1)),
+            sizes=(Mux(dense, 1, head.x_size), head.y_size, head.z_size),
+            strides=(scale(head.x_stride), scale(head.y_stride), scale(head.z_stride)),
+        )
+
+    def _is_outside(self, place: Value) -> Value:
+        return is_outside(place, self.config, self.ports.dram_pages)
+
+    def _send(self) -> None:
+        """Shows the next burst, if there is credit for it."""
+        request, arrives, bursts = self.ports.request, self.ports.data, self.bursts
+        traffic = Traffic(self.sent, bursts.beats, arrives.valid & arrives.last, self.ports.consume)
+        wanted = self.asks & Credit(self.m, self.config, traffic).allows
+        self.fails: Value = wanted & bursts.outside & request.ready
         self.m.d.comb += [
-            request.valid.eq(wanted & ~self.outside),
-            request.address.eq(to_bytes(self.config, self.place)),
-            request.beats.eq(self.length),
+            request.valid.eq(wanted & ~bursts.outside),
+            request.address.eq(to_bytes(self.config, bursts.place)),
+            request.beats.eq(bursts.beats),
             self.sent.eq(request.valid & request.ready),
-            command.start.eq(may_start & self.begins & self.moves),
         ]
 
-    def _go_on(self) -> None:
-        """Fills the registers for the burst after this one."""
-        m, config = self.m, self.config
-        place, rest = self._following()
-        length, ends_run = cut(config, place, rest)
-        with m.If(self.moves):
+    def _start(self) -> None:
+        """Starts the next instruction where there is none."""
+        m, command, head = self.m, self.ports.command, self.ports.head
+        in_flight = Count(m, "in_flight", IN_FLIGHT)
+        in_flight.move(command.start, command.finish)
+        m.d.comb += command.start.eq(command.ready & ~in_flight.full & ~self.active)
+        with m.If(command.start):
             m.d.sync += [
-                self.place.eq(place),
-                self.outside.eq(is_outside(place, config, self.ports.dram_pages)),
-                self.asked.eq(~rest),
-                self.length.eq(length),
-                self.ends_run.eq(ends_run),
-            ]
-
-    def _following(self) -> tuple[Value, Value]:
-        """Place at which the burst after this one begins, and the beats left in its run then."""
-        m, head = self.m, self.ports.head
-        next_run, is_last = self._walk()
-        entries = Mux(head.x_stride == 1, head.x_size, 1)
-        first_run = beats_of(self.config, head.memory, entries)
-        place, rest = Signal.like(self.place), Signal.like(self.run)
-        m.d.comb += self.last_run.eq(is_last)
-        with m.If(self.begins):
-            first = head.dram_base[offset_bits(self.config) :]
-            m.d.comb += [place.eq(first), rest.eq(first_run)]
-            m.d.sync += [self.now.eq(head), self.run.eq(first_run)]
-        with m.Elif(self.ends_run):
-            m.d.comb += [place.eq(next_run), rest.eq(self.run)]
-        with m.Else():
-            m.d.comb += place.eq(add_sticky(self.place, self.length))
-            m.d.comb += rest.eq(~(self.asked + self.length))
-        return place, rest
-
-    def _walk(self) -> tuple[Value, Value]:
-        """Goes to the next run, x before y before z: where it is, and whether this is the last."""
-        m, head, now = self.m, self.ports.head, self.now
-        bits = beat_bits(self.config) + 1
-        bases = [Signal(bits, name=f"base_{a}", reset_less=True) for a in "xyz"]
-        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
-        first = head.dram_base[offset_bits(self.config) :], _runs(head)
-        strides = [now[f"{a}_stride"] for a in "xyz"]
-
-        def scale(stride: Value) -> Value:
-            return beats_of(self.config, now.memory, stride)
-
-        nest = Nest(loops, bases, strides, scale)
-        following = nest.advance(m, self.moves, self.begins, first, self.ends_run)
-        x, y, z = loops
-        return following, x.end & y.end & z.end
-
-    def _begin(self, may_start: Value) -> None:
-        """Takes over what the next instruction says of itself, or that there is none."""
-        m, head = self.m, self.ports.head
-        with m.If(self.moves & self.begins):
-            m.d.sync += [
-                self.active.eq(may_start),
-                self.index.eq(self.ports.command.index),
+                self.active.eq(1),
                 self.empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
 
-
-def _runs(instruction: data.View) -> tuple[Value, Value, Value]:
-    """Runs of a row, rows, planes: a row of entries that lie together is one run."""
-    x = Mux(instruction.x_stride == 1, 1, instruction.x_size)
-    return x, instruction.y_size, instruction.z_size
+    def _go_on(self) -> None:
+        """Takes the run on offer behind the last burst of a run, and goes on to the next ones."""
+        m, runs, bursts, command = self.m, self.runs, self.bursts, self.ports.command
+        offers, free, taken = (Signal(name=n) for n in ("offers", "free", "taken"))
+        started = Signal(INDEX_BITS, name="started", reset_less=True)  # number of the one at work
+        m.d.comb += [
+            offers.eq(self.active & ~self.empty),
+            free.eq(~self.asks | (self.sent & bursts.ends_run)),
+            taken.eq(offers & free),
+        ]
+        runs.go(taken | ~self.active, ~self.active)
+        run = Run(runs.place, runs.beats, self._is_outside(runs.place))
+        bursts.go(self.sent | ~self.asks, bursts.ends_run | ~self.asks, run)
+        with m.If(free):
+            m.d.sync += [self.asks.eq(offers), self.index.eq(started)]
+        with m.If(~self.active):
+            m.d.sync += started.eq(command.index)
+        with m.Elif(self.empty | (taken & runs.last)):
+            m.d.sync += self.active.eq(0)

@@ -2,15 +2,15 @@
 
 1. A tile is an instruction's data and the padding around them. It is worked out when the
    instruction starts, and with it where its data begin and end.
-2. The oldest tile lies in registers (``tile``), the others wait in a queue. Where nothing waits,
-   the registers are filled by the instruction that starts, past the queue.
+2. The oldest tile lies in registers (``tile``), the others wait in a queue. Each passes the queue:
+   so the registers have it from the second cycle after its start on, at the soonest.
 3. What the registers take over in vain isn't written: ``writing`` says whether the tile in them is
    one that has started.
 """
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Shape, Signal, Value
+from amaranth import Cat, Module, Shape, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.fifo import Fifo
@@ -41,19 +41,18 @@ class Tiles:
         self._queue(fields)
 
     def _queue(self, fields: dict[str, Value]) -> None:
-        """The instruction that starts goes into the queue, unless the registers take it."""
-        m, fifo, start = self.m, self.fifo, self.command.start
-        started, waits = Signal(self.following.shape()), fifo.r_rdy
-        free = ~self.writing | self.command.finish
+        """The instruction that starts goes into the queue, the oldest comes out of it."""
+        m, fifo = self.m, self.fifo
+        started, free = Signal(self.following.shape()), ~self.writing | self.command.finish
         m.d.comb += [started[name].eq(value) for name, value in fields.items()]
         m.d.comb += [
-            self.following.eq(Mux(waits, fifo.r_data, started.as_value())),
+            self.following.eq(fifo.r_data),
             fifo.w_data.eq(started),
-            fifo.w_en.eq(start & (waits | ~free)),
+            fifo.w_en.eq(self.command.start),
             fifo.r_en.eq(free),
         ]
         with m.If(free):
-            m.d.sync += self.writing.eq(waits | start)
+            m.d.sync += self.writing.eq(fifo.r_rdy)
 
     def take(self, moves: Value, begins: Value) -> None:
         """The registers take over ``following``, if it ``begins``, when the write side ``moves``.
@@ -79,7 +78,13 @@ class Tiles:
                 f"{axis}_first": (before == 0) & (size != 0),
             }
         return tile | {
-            "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
+            "empty": _is_empty(head, "x") | _is_empty(head, "y") | (head.z_size == 0),
             "index": self.command.index,
             **{name: head[name] for name in ("sram_base", "z_size", *self.of_head)},
         }
+
+
+def _is_empty(head: data.View, axis: str) -> Value:
+    """Whether a tile has no rows or entries: without waiting for their sum."""
+    parts = (f"pad_{axis}0", f"{axis}_size", f"pad_{axis}1")
+    return ~Cat(head[name] for name in parts).any()

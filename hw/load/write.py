@@ -105,6 +105,6 @@ class Writer:
             ),
             *(getattr(command, flag).eq(tiles.tile[flag]) for flag in pushes(self.config)),
             # Where nothing is under way, what is ready starts.
-            ports.activity.idle.eq(~tiles.writing & ~command.ready),
+            ports.activity.idle.eq(~tiles.writing & ~tiles.fifo.r_rdy & ~command.ready),
             ports.activity.cause.eq(Mux(no_beat, Cause.MEMORY, blocked)),
         ]

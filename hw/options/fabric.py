@@ -1,7 +1,7 @@
 """Multiply-adds of int8 in look-up tables, for the lanes of GEMM that take no DSP.
 
-    operands → digits 0, 1 of two products → digits 2, 3 of them → sums → sums
-       1                 2                          3               4      5
+    operands → digits 0, 1 of two products → digits 2, 3 of them → sums → sums → sums
+       1                 2                          3               4      5      6
 
 1. A weight is four digits from -2 to 2 (Booth's recoding, radix 4). A digit follows from three bits
    of the weight, and a bit of ``digit × x`` from these and from two bits of x.

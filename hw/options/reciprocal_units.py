@@ -21,8 +21,8 @@
 7. The root is in [1, 2), as D is: it is D for the steps that follow. ``number`` is 0 by then, as
    ``root`` is for RECIPROCAL.
 8. Of y ≤ 0 no digit and no shift is kept, so the word is 0.
-9. ``y`` is there from two cycles after ``begin`` on, which is step 0 of the first group; it stays
-   while ``keeps_y`` is high. ``ready`` is high as many cycles after ``begin`` as the steps of all
+9. ``y`` is there from two cycles after ``begin`` on, which is step 0 of the first group, and stays
+   until ``passes``. ``ready`` is high as many cycles after ``begin`` as the steps of all
    groups take, and stays until ``passes``. Two cycles after it the words are complete. They are 0
    from ``clear`` until step 8.
 """
@@ -153,7 +153,6 @@ class Reciprocals(Component):
                 "begin": In(1),
                 "is_root": In(1),
                 "y": In(lanes(NUMBER_BITS, config.block_out)),
-                "keeps_y": Out(1),
                 "ready": Out(1),
                 "passes": In(1),
                 "clear": In(1),
@@ -197,7 +196,6 @@ class Reciprocals(Component):
         m.d.comb += [
             last.eq(self.step == final - 1),
             last_group.eq(self.group == groups - 1),
-            self.keeps_y.eq(self.works),
         ]
         m.d.sync += begun.eq(self.begin)
         with m.If(self.begin):

@@ -1,7 +1,7 @@
 """Tables of functions: TAB, whose results TABLE looks up for every lane of the ALU at once.
 
-    operands → → → indices → results in y's place → → combine
-       0             4             5                    6       stage
+    operands → → → → indices → results in y's place → combine
+       0               6             7                  8       stage
 
 1. A lane reads an index of its own, so what it reads from is its own, too: a block RAM has two
    ports, and all tables lie in it for two lanes. All of these RAMs hold the same.
@@ -42,8 +42,8 @@ from vdla.isa.options.tables import (
 )
 
 LANES = 2  # that read from one block RAM
-TABLE_READ = 4  # stage of the read of TAB
-LOOKED_UP = 3  # cycles from the operands to the indices of TABLE; the results come a cycle later
+TABLE_READ = 6  # stage of the read of TAB
+LOOKED_UP = 4  # cycles from the operands to the indices of TABLE; the results come a cycle later
 INDEX_BITS = 8
 OPTION = OPTIONS[0]
 
@@ -84,10 +84,10 @@ class TableMicroOps(MicroOpHooks):
         """The read port of TAB."""
         return {"tab": Out(table_read_port(self.config))}
 
-    def beyond(self, f1: data.View, first: Value) -> tuple[Value, ...]:
+    def beyond(self, f2: data.View, first: Value) -> tuple[Value, ...]:
         """Whether the micro-op looks up a table that TAB hasn't."""
-        number = f1.operation.imm[:TABLE_BITS].as_unsigned()
-        looks_up = is_operation(f1.operation.op, TABLE)
+        number = f2.operation.imm[:TABLE_BITS].as_unsigned()
+        looks_up = is_operation(f2.operation.op, TABLE)
         return (looks_up & ~first & (number >= tables(self.config)),)
 
     def feed(self, m: Module, unit: Alu, stages: Sequence[data.View]) -> None:

@@ -11,7 +11,7 @@
 5. The second vector is read at a second port of INP, src + pitch. The pitch is added on the way to
    F1, and kept like ``operation`` until then: in front of a hold, the nest has the next instruction
    already.
-6. The window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
+6. The window keeps what comes in stage 2 if the next micro-op is one of the same instruction. An
    ALU may have any bit in the flag's place: nothing of it is kept beyond its last micro-op.
 """
 
@@ -24,6 +24,7 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member
 
+from vdla.hw.compute.micro_op import EARLY
 from vdla.hw.compute.seams import MicroOpHooks, Place
 from vdla.hw.gemm import Gemm, GemmHooks
 from vdla.hw.layout import lanes
@@ -41,12 +42,12 @@ class WindowMicroOps(MicroOpHooks):
     kept = ("window",)
 
     def feed(self, m: Module, unit: Gemm, stages: Sequence[data.View]) -> None:
-        """Which vectors the window keeps: known, and kept, a cycle before their data come."""
-        read = stages[0]
+        """Which vectors the window keeps, along with their data."""
+        now = stages[EARLY - 1]
         used, goes_on = Signal(name="window"), Signal(name="window_goes_on")
         m.d.sync += [
-            used.eq(read.operation.window),
-            goes_on.eq(read.writes & read.operation.window & ~read.last),
+            used.eq(now.operation.window),
+            goes_on.eq(now.writes & now.operation.window & ~now.last),
         ]
         m.d.comb += [unit.window.eq(used), unit.window_goes_on.eq(goes_on)]
 

@@ -37,17 +37,20 @@ class AccWalk:
         """Whether this vector is the last one of its instruction, if there is any (``unused``)."""
         return unused | Cat(loop.end for loop in self.loops).all()
 
-    def go_on(self, moves: Value, begins: Value, reads_scale: Value) -> None:
-        """To the next vector if it ``moves``; past the scales if they are read."""
+    def go_on(self, moves: Value, begins: Value, reads_scale: Value) -> Value:
+        """To the next vector if it ``moves``; past the scales if they are read. Returns whether
+        scales are ``due`` in the next cycle."""
         m, head, now = self.m, self.head, self.now
         steps = [Const(1), now.y_pitch, now.z_pitch]
         first = head.sram_base, [head[f"{a}_size"] for a in "xyz"]
         Nest(self.loops, self.vectors, steps).advance(m, moves, begins, first)
         x, y, _ = self.loops
         plane_ends = x.end & y.end
+        due = Signal(name="scale_will_be_due")
+        m.d.comb += due.eq(self.due & ~reads_scale)
         with m.If(moves & (begins | plane_ends)):
             m.d.sync += self.scale.eq(Mux(begins, head.scale_base, add_sticky(self.scale, 1)))
             memory = Mux(begins, head.memory, now.memory)
-            m.d.sync += self.due.eq(is_narrow(self.config, memory))
-        with m.If(reads_scale):
-            m.d.sync += self.due.eq(0)
+            m.d.comb += due.eq(is_narrow(self.config, memory))
+        m.d.sync += self.due.eq(due)
+        return due

@@ -1,7 +1,8 @@
-"""The vector that STORE's pipeline works on, while its beats pass one a cycle.
+"""The vector that STORE's pipeline works on, while it passes, a step in each cycle.
 
 1. A vector comes out of ACC a cycle after its read, and is held until the next one comes.
-2. ``left`` beats of it are still to pass; ``number`` is that of the beat that passes.
+2. ``left`` steps of it are still to pass; ``number`` is that of the one that passes. A step is a
+   beat of a raw vector, a group of lanes of a narrow one.
 3. The plane's scales stay as long as none replace them. Zero and limits are the instruction's.
 """
 
@@ -28,7 +29,7 @@ class Read:
 
 
 class Held:
-    """``vector``, its ``scales`` and ``limits``; the ``number`` of its beat, if any is ``left``."""
+    """``vector``, its ``scales`` and ``limits``; the ``number`` of its step, if any is ``left``."""
 
     def __init__(self, m: Module, config: Config, read: Read) -> None:
         self.m, self.read = m, read
@@ -37,8 +38,9 @@ class Held:
             Signal(8 * config.acc_entry, name=n, reset_less=True) for n in ("scales", "vector")
         )
         self.limits = Signal(LIMITS, name="held", reset_less=True)
-        self.left = Signal(range(beats.raw + 1))
-        self.number = Signal(range(beats.raw), reset_less=True)
+        steps = max(beats.raw, beats.narrow_steps)
+        self.left = Signal(range(steps + 1))
+        self.number = Signal(range(steps), reset_less=True)
         self.scale_arrives, self.vector_arrives = Signal(), Signal()
         self._take(self._arriving())
 
@@ -52,7 +54,7 @@ class Held:
             m.d.sync += [
                 self.vector.eq(self.read.data),
                 self.limits.eq(arriving),
-                self.left.eq(self.beats.of(arriving.narrow)),
+                self.left.eq(self.beats.steps(arriving.narrow)),
                 self.number.eq(0),
             ]
 

@@ -1,13 +1,13 @@
 """STORE's pipeline: makes beats of vectors, requantized or as they are, for the write buffer.
 
-    lanes → operands, products, sum → shifted, moved → limited
-      0         1        2        3       4       5        6     cycles after the beat's lanes
+    lanes → operands, products, sum → by 16s, shifted, moved → limited
+      0         1        2        3      4       5       6        7     cycles after the step's lanes
 
-1. A beat has as many lanes of multipliers as the port has bytes, so a narrow beat is as many lanes
-   of the vector, and a raw one a quarter of them.
+1. There are ``store_lanes`` multipliers, as many as the port has bytes or less. A narrow beat is as
+   many lanes as the port has bytes, so it takes one step or several, a raw one a quarter of them.
 2. A raw vector's beats pass as many stages unchanged, beside the multipliers. The lanes give zeros
    for a raw vector, whose limits are zero, and the way beside them gives zeros for a narrow one. So
-   the OR of both is the beat.
+   the OR of both is the beat. Of a narrow one, the lanes of the steps before its last are kept.
 3. No stage ever waits: room in the write buffer is taken before a vector is read.
 """
 
@@ -23,8 +23,9 @@ from vdla.hw.store.held import Held
 from vdla.hw.store.vectors import BUFFER_VECTORS, LIMIT_BITS, LIMITS
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
+from vdla.isa.options.lanes import store_lanes
 
-LANES_TO_BUFFER = 6  # cycles from a beat's lanes to the write buffer
+LANES_TO_BUFFER = 7  # cycles from a step's lanes to the write buffer
 
 
 class Pipeline:
@@ -35,13 +36,14 @@ class Pipeline:
 
     def __init__(self, m: Module, config: Config, held: Held, sent: Value) -> None:
         self.m, self.config, self.held = m, config, held
-        # A group of lanes makes one narrow beat, or INT32_BYTES raw ones.
-        number, within = held.number, exact_log2(INT32_BYTES)
+        # A group of lanes is one narrow step, or so many raw ones.
+        self.units, raw_steps = store_lanes(config), INT32_BYTES // held.beats.groups
+        number, within = held.number, exact_log2(raw_steps)
         group = Mux(held.limits.narrow, number, number >> within)
         self.lanes, self.scales = (
-            _part(v, group, held.beats.narrow) for v in (held.vector, held.scales)
+            _part(v, group, held.beats.narrow_steps) for v in (held.vector, held.scales)
         )
-        self.raw = _part(self.lanes, number[:within], INT32_BYTES)
+        self.raw = _part(self.lanes, number[:within], raw_steps)
         self._limit()
         fifo = self._buffer(sent)
         self.beat, self.beat_waits = fifo.r_data, fifo.r_rdy
@@ -53,12 +55,27 @@ class Pipeline:
         after = delayed(m, before, 1, "limits")
         self.limits_before, limits = (data.View(LIMITS, value) for value in (before, after))
         self.narrow = Cat(
-            self._requantize(lane).limited(limits.low, limits.high)
-            for lane in range(self.config.port_bytes)
+            self._requantize(lane).limited(limits.low, limits.high) for lane in range(self.units)
         )
+        if self.held.beats.groups > 1:
+            self.narrow = self._collect(self.narrow)
+
+    def _collect(self, lanes: Value) -> Value:
+        """A narrow beat, with the groups of lanes before its last; these are zero elsewhere."""
+        m, bits = self.m, 8 * self.config.port_bytes
+        goes_on = (self.held.left != 0) & self.held.limits.narrow & ~self._ends_beat()
+        goes_on = delayed(m, goes_on, LANES_TO_BUFFER - 1, "goes_on", reset_less=False)
+        kept = Signal(bits - len(lanes), name="collected", reset_less=True)
+        whole = Cat(kept, lanes)
+        m.d.sync += kept.eq(Mux(goes_on, whole[len(lanes) :], 0))
+        return whole
+
+    def _ends_beat(self) -> Value:
+        """Whether a narrow vector's step is the last one of a beat."""
+        return self.held.number[: exact_log2(self.held.beats.groups)].all()
 
     def _requantize(self, lane: int) -> Requantize:
-        """One lane of a beat; five cycles from the lane to what the limits are for."""
+        """One lane of a step; six cycles from the lane to what the limits are for."""
         m, scale = self.m, self.scales[32 * lane :]
         shift = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
         multiply, requantize = scaler(m, lane, LIMIT_BITS, shift, self.limits_before.zero)
@@ -74,7 +91,8 @@ class Pipeline:
         """The write buffer, which gets each beat when it has passed."""
         m, held, bits = self.m, self.held, 8 * self.config.port_bytes
         beat = Signal(bits, reset_less=True)
-        enters = delayed(m, held.left != 0, LANES_TO_BUFFER, "enters", reset_less=False)
+        completes = (held.left != 0) & (~held.limits.narrow | self._ends_beat())
+        enters = delayed(m, completes, LANES_TO_BUFFER, "enters", reset_less=False)
         raw = delayed(m, self.raw, LANES_TO_BUFFER - 2, "raw")
         raw = delayed(m, Mux(self.limits_before.narrow, 0, raw), 1, "raw_or_zero")
         m.d.sync += beat.eq(raw | self.narrow)

@@ -16,6 +16,7 @@ from amaranth.lib import data
 
 from vdla.hw.count import Count
 from vdla.hw.interfaces import Cause, Port
+from vdla.hw.layout import is_at_least
 from vdla.hw.store.acc_walk import AccWalk
 from vdla.hw.store.pace import Pace, Step
 from vdla.hw.store.started import IN_FLIGHT
@@ -45,7 +46,8 @@ class Reader:
         self.now = Signal(ports.head.shape(), reset_less=True)
         self.index = Signal(INDEX_BITS, name="now_index", reset_less=True)
         self.reads_scale, self.reads_vector = Signal(), Signal()
-        # Whether it reads is known at the start of the cycle: COMPUTE's hold waits for it.
+        # Whether it reads is a register: COMPUTE's hold waits for it.
+        self.ready = Signal(name="reads")
         self.works, self.active = Signal(), Signal(name="active")
         self.in_flight = Count(m, "in_flight", IN_FLIGHT)
         self.pace = Pace(m, vector_beats(config))
@@ -56,41 +58,43 @@ class Reader:
     def _connect(self) -> None:
         command, walk, pace = self.ports.command, self.walk, self.pace
         self.in_flight.move(command.start, command.finish)
-        ready = self.works & pace.rested & (walk.due | pace.fits)
         unused = ~self.works
         self.moves = unused | self.reads_vector
         self.begins = walk.begins(unused)
-        walk.go_on(self.moves, self.begins, self.reads_scale)
+        due = walk.go_on(self.moves, self.begins, self.reads_scale)
         may_start = command.ready & ~self.in_flight.full
-        self._read(ready, may_start)
+        self._read(may_start)
         begins, narrow = self.moves & self.begins, is_narrow(self.config, self.ports.head.memory)
-        pace.go_on(Step(self.reads_vector, self.ports.sent, begins, narrow))
-        self._begin(may_start)
+        rested, fits = pace.go_on(Step(self.reads_vector, self.ports.sent, begins, narrow))
+        works = self._begin(may_start)
+        self.m.d.sync += [self.works.eq(works), self.ready.eq(works & rested & (due | fits))]
         self._report(may_start)
-        beyond = Mux(walk.due, walk.scale >= self.depth, walk.entry >= self.depth)
-        self.fails: Value = ready & beyond
+        places = walk.scale, walk.entry
+        beyond = Mux(walk.due, *(is_at_least(place, self.depth) for place in places))
+        self.fails: Value = self.ready & beyond
 
-    def _read(self, ready: Value, may_start: Value) -> None:
+    def _read(self, may_start: Value) -> None:
         acc, walk = self.ports.acc, self.walk
         self.m.d.comb += [
-            self.reads_scale.eq(ready & walk.due),
-            self.reads_vector.eq(ready & ~walk.due),
-            acc.enable.eq(ready),
+            self.reads_scale.eq(self.ready & walk.due),
+            self.reads_vector.eq(self.ready & ~walk.due),
+            acc.enable.eq(self.ready),
             acc.address.eq(Mux(walk.due, walk.scale, walk.entry)),
             self.ports.command.start.eq(may_start & self.begins & self.moves),
         ]
 
-    def _begin(self, may_start: Value) -> None:
-        """Takes over the next instruction, or that there is none."""
+    def _begin(self, may_start: Value) -> Value:
+        """Takes over the next instruction, or that there is none; returns whether there is one with
+        vectors in the next cycle."""
         m, head = self.m, self.ports.head
         with m.If(self.moves & self.begins):
-            empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
             m.d.sync += [
                 self.now.eq(head),
                 self.index.eq(self.ports.command.index),
                 self.active.eq(may_start),
-                self.works.eq(may_start & ~empty),
             ]
+        empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
+        return Mux(self.moves & self.begins, may_start & ~empty, self.works)
 
     def _report(self, may_start: Value) -> None:
         """Says why nothing is read, if nothing is."""

@@ -5,8 +5,6 @@
 2. An empty instruction (one of its sizes is 0) has no beats, so it is in the first queue alone.
 3. A walk is taken at the soonest in the cycle after it was queued, which is early enough for the
    first beat.
-4. Whether a walk begins outside DRAM, or beyond its destination (``destination.py``), is worked out
-   when it is queued.
 """
 
 from __future__ import annotations
@@ -21,7 +19,8 @@ from vdla.hw.bursts import offset_bits
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import scaled
-from vdla.hw.store.destination import DestinationHooks, is_outside_target
+from vdla.hw.runs import Walk
+from vdla.hw.store.destination import DestinationHooks
 from vdla.hw.store.vectors import is_narrow, vector_beats
 from vdla.isa.config import Config
 
@@ -34,7 +33,6 @@ class StartedPorts:
 
     command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head
-    dram_pages: Value  # where DRAM ends
     destinations: Sequence[DestinationHooks]  # other than DRAM
 
 
@@ -56,7 +54,7 @@ class Queue:
 
 class Started:
     """``sender`` is the instruction whose beats move, if ``sending``; ``walk`` the next one's way
-    through DRAM, if ``walk_waits``.
+    through DRAM, if ``walk_waits``, and ``chosen``: of each destination, whether that goes there.
 
     Whoever sends drives ``passes``, the sender has nothing more to send, and ``takes``, the next
     walk begins.
@@ -74,25 +72,37 @@ class Started:
         context = Queue(m, "context", sender, start, self.passes)
         self.sender, self.sending = context.oldest, context.waits
         self.takes = Signal(name="takes_walk")
-        walks = Queue(m, "walks", _walk(config, ports), start & ~empty, self.takes)
-        self.walk, self.walk_waits = walks.oldest, walks.waits
+        walks = Queue(m, "walks", _fields(config, ports), start & ~empty, self.takes)
+        self.walk, self.walk_waits = _walk(config, walks.oldest), walks.waits
+        self.chosen = {each: walks.oldest[each.flag] for each in ports.destinations}
 
 
-def _walk(config: Config, ports: StartedPorts) -> dict[str, Value]:
-    """The way of the head's beats through DRAM, or through the memory of a destination."""
-    head, beats = ports.head, vector_beats(config)
-    dense, narrow = head.x_stride == 1, is_narrow(config, head.memory)
-    chosen = {each: head.memory == each.memory for each in ports.destinations}
-    entries = Mux(dense, head.x_size, 1)
-    base = head.dram_base[offset_bits(config) :]
+def _fields(config: Config, ports: StartedPorts) -> dict[str, Value]:
+    """What the way of the head's beats through DRAM is made of, or through a destination."""
+    head = ports.head
+    dense = head.x_stride == 1
     return {
-        "base": base,
-        "outside": is_outside_target(config, base, ports.dram_pages, chosen),
-        "run": Mux(narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw)),
+        "base": head.dram_base[offset_bits(config) :],
+        "entries": Mux(dense, head.x_size, 1),
         "x_runs": Mux(dense, 1, head.x_size),
         "y_runs": head.y_size,
         "z_runs": head.z_size,
-        "narrow": narrow,
-        **{each.flag: flag for each, flag in chosen.items()},
+        "narrow": is_narrow(config, head.memory),
+        **{each.flag: head.memory == each.memory for each in ports.destinations},
         **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
     }
+
+
+def _walk(config: Config, fields: data.View) -> Walk:
+    """The walk, in beats."""
+    beats = vector_beats(config)
+
+    def scale(entries: Value) -> Value:
+        return Mux(fields.narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw))
+
+    return Walk(
+        base=fields.base,
+        beats=scale(fields.entries),
+        sizes=(fields.x_runs, fields.y_runs, fields.z_runs),
+        strides=(scale(fields.x_stride), scale(fields.y_stride), scale(fields.z_stride)),
+    )

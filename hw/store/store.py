@@ -1,10 +1,10 @@
 """STORE: reads ACC, requantizes on the way, and writes bursts.
 
-    read → data → lanes → operands, products, sum → shifted, moved → limited → write buffer
-     0      1      2         3        4        5      6       7          8          cycle
+    read → data → lanes → operands, products, sum → by 16s, shifted, moved → limited → write buffer
+     0      1      2         3        4        5      6       7       8          9          cycle
 
 1. The reader (``reader.py``) runs ahead with an instruction of its own. A vector is held from
-   cycle 1 on (``held.py``) while its beats pass the pipeline (``pipeline.py``), one a cycle.
+   cycle 1 on (``held.py``) while its beats pass the pipeline (``pipeline.py``).
 2. The burst side (``sender.py``) follows: it works on the oldest instruction whose beats haven't
    all moved (``started.py``).
 3. An instruction finishes when its last burst has been answered (``answers.py``), one that writes a
@@ -80,7 +80,7 @@ class Store(Component):
         ports = ReaderPorts(self.command, head, self.acc, self.activity, sent)
         reader = Reader(m, self.config, ports)
         pipeline = self._pipeline(m, reader, sent)
-        starts = StartedPorts(self.command, head, self.dram_pages, self.destinations)
+        starts = StartedPorts(self.command, head, self.destinations)
         self.started = Started(m, self.config, starts)
         sender = self._sender(m, pipeline, sent)
         m.d.comb += [

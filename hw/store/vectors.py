@@ -14,6 +14,7 @@ from vdla.hw.layout import beats
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
 from vdla.isa.options import stored_memories
+from vdla.isa.options.lanes import store_groups
 
 BUFFER_VECTORS = 4  # raw vectors the write buffer holds
 LIMIT_BITS = 8  # of zero, low and high
@@ -25,14 +26,25 @@ LIMITS = data.StructLayout(
 
 
 class VectorBeats(NamedTuple):
-    """Beats of a vector, raw and narrow."""
+    """Beats of a vector, raw and narrow; a narrow one takes ``groups`` steps, of so many lanes each
+    as there are multipliers."""
 
     raw: int
     narrow: int
+    groups: int = 1
+
+    @property
+    def narrow_steps(self) -> int:
+        """Steps of a narrow vector; a raw one has one for each beat."""
+        return self.narrow * self.groups
 
     def of(self, narrow: Value) -> Value:
         """Beats of a vector that is ``narrow``, or isn't."""
         return Mux(narrow, self.narrow, self.raw)
+
+    def steps(self, narrow: Value) -> Value:
+        """Steps of a vector that is ``narrow``, or isn't."""
+        return Mux(narrow, self.narrow_steps, self.raw)
 
 
 def is_narrow(config: Config, memory: Value) -> Value:
@@ -43,4 +55,4 @@ def is_narrow(config: Config, memory: Value) -> Value:
 
 def vector_beats(config: Config) -> VectorBeats:
     """Beats of a vector of this config."""
-    return VectorBeats(beats(config, "acc"), beats(config, "acc8"))
+    return VectorBeats(beats(config, "acc"), beats(config, "acc8"), store_groups(config))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 LANES = Parameter(
     "fabric_lanes", "lanes of an ACC vector whose GEMM has no DSPs but LUTs", high=256,
-    timeless=True,
+    pace=True,
 )  # fmt: skip
 
 

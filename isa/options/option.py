@@ -36,7 +36,7 @@ def no_checks(config: Config) -> Expectations:
 class Parameter:
     """An option's key in a config: an integer from ``low`` to ``high``, ``off`` where it's absent.
 
-    ``timeless`` says that it changes neither what instructions are nor when they run.
+    ``pace`` says that it changes no instruction, at most when instructions run.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Parameter:
     off: int = 0
     low: int = 0
     high: int = 1
-    timeless: bool = False
+    pace: bool = False
 
     def of(self, config: Config) -> int:
         """The value that a config has."""

@@ -35,7 +35,7 @@ from vdla.sim.timing.pipeline import enter_more, shift_more, starts
 from vdla.sim.timing.state import Machine, OptionPorts, OptionSettings, Pipeline, Settings, sets_up
 from vdla.sim.transfers import load_lanes
 
-TABLE_READ = 4  # cycles from a micro-op's operand read to its read of TAB: docs/timing.md §5.8
+TABLE_READ = 6  # cycles from a micro-op's operand read to its read of TAB: docs/timing.md §5.8
 
 _TAB, _TABLE, _GEMM = int(TAB), int(TABLE), Gemm.opcode
 _AT = BUFFERS.index(TAB.buffer)  # as the checker numbers memories

@@ -1,8 +1,8 @@
 """VECTOR: ALU beside COMPUTE's GEMM (``pipeline.py``), where the config has a vector engine.
 
 GEMM never waits for it. READ holds a micro-op where ACC's ports would be wanted twice: its early x
-and a late read at the first read port in this cycle, its late read and GEMM's five cycles on, its
-write and GEMM's seven cycles on. GEMM's micro-op in READ has a place there in the same cycles.
+and a late read at the first read port in this cycle, its late read and GEMM's six cycles on, its
+write and GEMM's nine cycles on. GEMM's micro-op in READ has a place there in the same cycles.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from vdla.sim.timing.pipeline import (
     issue,
     late_reads,
     operands_ready,
-    read_from_f1,
-    reads_x_early,
+    read_from_f2,
     shift_ports,
     units_work,
 )
@@ -51,15 +50,17 @@ def _go_on(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
     if front and p.read.beyond:
         stop(m, BEYOND, p.read.row)
         return True
-    works = units_work(m, t, p, port_taken, now)
+    first_taken = m.compute.late_reads & 1 != 0
+    works = units_work(m, t, p, port_taken, first_taken, now)
     held = front and not works
-    held = held and not (operands_ready(t, p, port_taken, now) and _ports_free(m, t))
+    ready = operands_ready(t, p, port_taken, first_taken, now)
+    held = held and not (ready and _ports_free(m, t))
     cause = cause_of(m, t, p, _ENGINE, held)
     if not held and not works:
         moved |= in_front(t, p)
         if front:
             enter(t, p, now)
-        read_from_f1(p)
+        read_from_f2(p)
         issue(m, t, p)
     if p.nest.row < 0 and can_start(m, t, _ENGINE):
         begin_nest(m, t, p, start(m, t, _ENGINE, now))
@@ -72,12 +73,10 @@ def _go_on(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
 
 @inline
 def _ports_free(m: Machine, t: Tables) -> bool:
-    """Whether GEMM leaves the micro-op in READ the ports of ACC that it needs, now and later."""
+    """Whether GEMM leaves the micro-op in READ the ports of ACC that it needs later."""
     if m.alu.read.null:
         return True
     if m.compute.writes >> WRITE_BACK & 1:
         return False
-    if reads_x_early(t, m.alu):
-        return bool(m.compute.late_reads & 1 == 0)
     _, late = late_reads(t, m.alu)
     return not (late and m.compute.late_reads >> LATE_READ & 1)

@@ -23,7 +23,7 @@ from vdla.sim.timing.pipeline import (
     in_front,
     issue,
     operands_ready,
-    read_from_f1,
+    read_from_f2,
     read_from_look,
     shift_ports,
     units_work,
@@ -33,7 +33,7 @@ from vdla.sim.timing.state import Machine, Pipeline, Tables
 _ENGINE = int(Engine.COMPUTE)
 _GEMM = Gemm.opcode
 
-BULK_MARGIN = 12  # micro-ops at either end of a GEMM that are always stepped
+BULK_MARGIN = 16  # micro-ops at either end of a GEMM that are always stepped
 
 
 @inline
@@ -51,8 +51,8 @@ def step_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
     if front and p.read.beyond:
         stop(m, BEYOND, p.read.row)
         return True
-    works = units_work(m, t, p, port_taken, now)
-    held = front and not works and not operands_ready(t, p, port_taken, now)
+    works = units_work(m, t, p, port_taken, False, now)
+    held = front and not works and not operands_ready(t, p, port_taken, False, now)
     cause = cause_of(m, t, p, _ENGINE, held)
     if not held and not works:
         moved |= in_front(t, p)
@@ -77,7 +77,7 @@ def _go_on(m: Machine, t: Tables, p: Pipeline, now: int) -> None:
     else:
         if p.read.row >= 0:
             enter(t, p, now)
-        read_from_f1(p)
+        read_from_f2(p)
     issue(m, t, p)
 
 
@@ -114,7 +114,7 @@ def leave_bulk(m: Machine, t: Tables, now: int) -> None:
 @inline
 def _stages(t: Tables) -> int:
     """Stages in front of the back end."""
-    return 2 if t.variant.own_alu is None else 3
+    return 3 if t.variant.own_alu is None else 4
 
 
 @inline

@@ -33,9 +33,19 @@ def commit_issues(m: Machine, t: Tables) -> None:
 
 
 @inline
+def show_issued(m: Machine, t: Tables) -> bool:
+    """Shows the engines what was issued before this cycle, from the next one on; true if any."""
+    moved = False
+    for engine in range(len(t.variant.engines)):
+        moved |= m.engines.shown[engine] != m.engines.issued[engine]
+        m.engines.shown[engine] = m.engines.issued[engine]
+    return moved
+
+
+@inline
 def can_start(m: Machine, t: Tables, engine: int) -> bool:
     """Whether the engine's next instruction is there, with its tokens and its token slots."""
-    if m.engines.started[engine] == m.engines.issued[engine]:
+    if m.engines.started[engine] == m.engines.shown[engine]:
         return False
     return tokens_allow(m, t, t.order[engine, m.engines.started[engine]], engine)
 
@@ -98,7 +108,7 @@ def count_causes(m: Machine, t: Tables, cycles: int) -> None:
 @inline
 def idle_cause(m: Machine, t: Tables, engine: int) -> int:
     """Cause for which an engine with nothing in flight does nothing."""
-    if m.engines.started[engine] != m.engines.issued[engine]:
+    if m.engines.started[engine] != m.engines.shown[engine]:
         return TOKEN
     issued = 0
     for each in range(len(t.variant.engines)):

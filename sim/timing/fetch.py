@@ -2,7 +2,8 @@
 
 * A burst is requested whenever the prefetch buffer has room for it; fetch wins the address channel
   over LOAD.
-* An instruction is dispatched when all its beats have arrived and its engine's queue has room.
+* An instruction is at the head from the cycle after that in which all its beats were there. It is
+  dispatched when its engine's queue has room.
 * FINISH waits at the head until every engine has finished all it was given.
 * An instruction at the head that the ISA doesn't know, one whose dram_base lies between two beats,
   a FINISH before the end and an end without FINISH are faults.
@@ -21,12 +22,12 @@ from vdla.sim.timing.state import Machine, Tables
 _FINISH = Finish.opcode
 UNKNOWN = -1  # the opcode of rows that the ISA doesn't know
 MISALIGNED = -2  # of those whose dram_base lies between two beats
-WAITED, REQUESTED, DISPATCHED, FINISHED = 0, 1, 2, 4
+WAITED, REQUESTED, DISPATCHED, FINISHED, SHOWN = 0, 1, 2, 4, 8
 
 
 @inline
 def step_fetch(m: Machine, t: Tables, now: int) -> int:
-    """One cycle: a set of REQUESTED, DISPATCHED, FINISHED."""
+    """One cycle: a set of REQUESTED, DISPATCHED, FINISHED, SHOWN."""
     head = m.fetch.dispatched
     did = WAITED
     if m.fetch.left > 0 and _has_room_for_burst(m):
@@ -34,7 +35,11 @@ def step_fetch(m: Machine, t: Tables, now: int) -> int:
             return did
         _request(m, now)
         did = REQUESTED
-    if m.memory.arrived[BY_FETCH] < (head + 1) * m.settings.instruction_beats:
+    shown = m.fetch.shown
+    m.fetch.shown = m.memory.arrived[BY_FETCH] // m.settings.instruction_beats
+    if shown != m.fetch.shown:
+        did |= SHOWN
+    if shown <= head:
         return did
     if _is_refused(m, t, head):
         return did

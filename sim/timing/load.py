@@ -1,7 +1,8 @@
 """LOAD: a request side that runs ahead and a write side that follows in order.
 
-* The request side sends one burst a cycle, across instruction boundaries, as long as LOAD has
-  bursts and buffer space left. A run of contiguous entries is split into bursts, also at pages.
+* The request side takes an instruction when none offers runs. It takes a run when no burst is left
+  of the one before, and sends one burst a cycle, as long as LOAD has bursts and buffer space left.
+  A run of contiguous entries is split into bursts, also at pages.
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
   the entry with its last beat. ACC has one write port; what is computed goes first.
 * An entry that has results takes a cycle for each of them.
@@ -18,7 +19,7 @@ from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
 from vdla.sim.compiled.seams import seam
 from vdla.sim.stream import column
-from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY
+from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY, TILE
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop
 from vdla.sim.timing.memory import BY_LOAD, accept_read, burst_beats
@@ -39,20 +40,29 @@ _INP, _ACC, _ACC8 = int(Mem.INP), int(Mem.ACC), int(Mem.ACC8)
 def step_load(m: Machine, t: Tables, channel_free: bool, now: int) -> bool:
     """One cycle; true when anything moved. ``channel_free``: fetch leaves it the address
     channel."""
-    nothing_to_write = in_flight(m, _ENGINE) == 0
+    flying, writes = in_flight(m, _ENGINE), _writes(m, t, now)
+    free = m.load.runs.row < 0 and flying < LOADS_IN_FLIGHT
     moved = _step_request(m, t, channel_free, now)
-    free = m.load.request.row < 0 and in_flight(m, _ENGINE) < LOADS_IN_FLIGHT
+    moved |= _step_runs(m, t)
     if free and can_start(m, t, _ENGINE):
-        m.load.request.row = start(m, t, _ENGINE, now)
-        m.load.request.z = m.load.request.y = m.load.request.x = 0
-        m.load.request.left = 0
+        m.load.runs.row = start(m, t, _ENGINE, now)
+        m.load.runs.z = m.load.runs.y = m.load.runs.x = 0
         moved = True
-    if nothing_to_write:
+    if not writes:
+        moved |= flying > 0
         note_cause(m, _ENGINE, BUSY if moved else idle_cause(m, t, _ENGINE))
         return moved
     cause = _step_write(m, t, now)
     note_cause(m, _ENGINE, cause)
     return moved or cause == BUSY
+
+
+@inline
+def _writes(m: Machine, t: Tables, now: int) -> bool:
+    """Whether the write side has an instruction: its tile is known two cycles after its start."""
+    if in_flight(m, _ENGINE) == 0:
+        return False
+    return bool(now >= t.start[t.order[_ENGINE, m.engines.finished[_ENGINE]]] + TILE)
 
 
 @inline
@@ -65,10 +75,10 @@ def writes_acc(m: Machine, t: Tables) -> bool:
 
 
 @inline
-def writes_inp(m: Machine, t: Tables) -> bool:
+def writes_inp(m: Machine, t: Tables, now: int) -> bool:
     """Whether the write side writes INP in this cycle: padding, or what completes an entry. Nothing
     there keeps it waiting but a beat that isn't there."""
-    if in_flight(m, _ENGINE) == 0:
+    if not _writes(m, t, now):
         return False
     row = t.order[_ENGINE, m.engines.finished[_ENGINE]]
     if t.rows[row, _MEMORY] != _INP or _width(t, row) * _height(t, row) * t.rows[row, _Z] == 0:
@@ -81,55 +91,68 @@ def writes_inp(m: Machine, t: Tables) -> bool:
 
 @inline
 def _step_request(m: Machine, t: Tables, channel_free: bool, now: int) -> bool:
-    """Sends the next burst of the instruction on the request side."""
+    """Sends the next burst of the run that is being requested."""
     row = m.load.request.row
     if row < 0:
         return False
-    if t.rows[row, _X] * t.rows[row, _Y] * t.rows[row, _Z] == 0:
-        m.load.request.row = NONE
-        return True
-    if m.load.request.left == 0:
-        _open_run(m, t, row)
-    beats = burst_beats(m, m.load.request.address, m.load.request.left)
     held = m.load.requested - m.load.consumed
-    room = held + beats <= m.settings.read_buffer_beats
+    room = held + m.settings.burst_beats <= m.settings.read_buffer_beats
     reads = m.memory.open_reads[BY_LOAD]
     if not (channel_free and room and reads < m.settings.reads_in_flight):
         return False
     if burst_faults(m, m.load.request.address, row):
         return False
+    beats = burst_beats(m, m.load.request.address, m.load.request.left)
     accept_read(m, BY_LOAD, m.load.request.address, beats, now)
     m.load.requested += beats
     m.load.request.address += beats * m.settings.port_bytes
     m.load.request.left -= beats
     if m.load.request.left == 0:
-        _next_run(m, t, row)
+        m.load.request.row = NONE
+    return True
+
+
+@inline
+def _step_runs(m: Machine, t: Tables) -> bool:
+    """Goes on to the next run, if the one that is offered is taken; an instruction without entries
+    is given up."""
+    row = m.load.runs.row
+    if row < 0:
+        return False
+    if t.rows[row, _X] * t.rows[row, _Y] * t.rows[row, _Z] == 0:
+        m.load.runs.row = NONE
+        return True
+    if m.load.request.row >= 0:
+        return False
+    _open_run(m, t, row)
+    _next_run(m, t, row)
     return True
 
 
 @inline
 def _open_run(m: Machine, t: Tables, row: int) -> None:
-    """Works out where a run of contiguous entries lies: a whole row of the tile, or one entry."""
+    """Takes a run of contiguous entries: a whole row of the tile, or one entry."""
     beats = m.settings.entry_beats[t.rows[row, _MEMORY]]
-    z, y, x = m.load.request.z, m.load.request.y, m.load.request.x
+    z, y, x = m.load.runs.z, m.load.runs.y, m.load.runs.x
     entry = z * t.rows[row, _ZS] + y * t.rows[row, _YS] + x * t.rows[row, _XS]
+    m.load.request.row = row
     m.load.request.address = t.rows[row, _DRAM] + entry * beats * m.settings.port_bytes
     m.load.request.left = beats * (t.rows[row, _X] if t.rows[row, _XS] == 1 else 1)
 
 
 @inline
 def _next_run(m: Machine, t: Tables, row: int) -> None:
-    m.load.request.x += 1
-    if t.rows[row, _XS] != 1 and m.load.request.x < t.rows[row, _X]:
+    m.load.runs.x += 1
+    if t.rows[row, _XS] != 1 and m.load.runs.x < t.rows[row, _X]:
         return
-    m.load.request.x = 0
-    m.load.request.y += 1
-    if m.load.request.y < t.rows[row, _Y]:
+    m.load.runs.x = 0
+    m.load.runs.y += 1
+    if m.load.runs.y < t.rows[row, _Y]:
         return
-    m.load.request.y = 0
-    m.load.request.z += 1
-    if m.load.request.z == t.rows[row, _Z]:
-        m.load.request.row = NONE
+    m.load.runs.y = 0
+    m.load.runs.z += 1
+    if m.load.runs.z == t.rows[row, _Z]:
+        m.load.runs.row = NONE
 
 
 @inline

@@ -21,7 +21,7 @@ from vdla.sim.stream import Bytes, Rows, Stream
 from vdla.sim.timing.banks import banks_wake, step_banks
 from vdla.sim.timing.compute import alu_comes, in_bulk, leave_bulk, step_compute
 from vdla.sim.timing.constants import BUS_ERROR
-from vdla.sim.timing.engines import commit_issues, count_causes, end_program
+from vdla.sim.timing.engines import commit_issues, count_causes, end_program, show_issued
 from vdla.sim.timing.fault import stop, stopped
 from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAITED, step_fetch
 from vdla.sim.timing.load import step_load, writes_acc, writes_inp
@@ -121,7 +121,7 @@ def _run(m: Machine, t: Tables) -> int:
     while now < m.settings.until:
         elsewhere, port_taken = on_chip and waits_for_elsewhere(m, t), reads_acc(m, t, now)
         writes = not elsewhere and write_waits(m, t)
-        inp_taken = (elsewhere or wants_inp(m, t)) and writes_inp(m, t)
+        inp_taken = (elsewhere or wants_inp(m, t)) and writes_inp(m, t, now)
         if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or alu_comes(m, t)):
             leave_bulk(m, t, now)
         head = m.fetch.dispatched
@@ -153,6 +153,7 @@ def _run(m: Machine, t: Tables) -> int:
         if stopped(m):
             return now + 1
         commit_tokens(m, t)
+        moved |= show_issued(m, t)
         commit_issues(m, t)
         step = 1 if moved or bus != 0 else _idle_cycles(m, t, now)
         if step == NEVER:

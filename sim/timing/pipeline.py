@@ -1,11 +1,11 @@
 """An engine of micro-ops: one a cycle, in order, across instruction boundaries.
 
-    issue → F1 → READ ──5──→ accumulator read → combine → write (READ + 7)
+    issue → F1 → F2 → READ ──6──→ accumulator read → combine → write (READ + 9)
 
 * READ reads INP and WGT, or ACC for an ALU operand that is multiplied or shifted: the *early* read.
   The accumulator that a GEMM adds to, or an ADD, MIN, MAX works on, is read *late* and forwarded,
   so a chain of micro-ops on one accumulator never waits.
-* What is computed bit by bit (``serial``) is, while the micro-op stands in READ.
+* What is computed bit by bit, or in groups of lanes, is, while the micro-op stands in READ.
 * READ waits (and holds issue) while an early operand is still to be written, or while the x of an
   early operation would meet a late read at ACC's first read port, or while STORE takes the second
   one from its y.
@@ -14,7 +14,7 @@
 * A micro-op that goes beyond a buffer is a fault once it stands in READ, whether held or not.
 
 Where ALU has an engine of its own, COMPUTE has GEMM alone and nothing to wait for. There a stage
-between F1 and READ, LOOK, knows the next micro-op: a write that is left out takes no port, nor does
+between F2 and READ, LOOK, knows the next micro-op: a write that is left out takes no port, nor does
 a late read of what the micro-op a cycle before writes.
 
 Options may do more where a micro-op enters the back end (``enter_more``), and each cycle after
@@ -55,7 +55,6 @@ _A_OP, _A_USE_IMM, _A_INIT = column(Alu, "alu_op"), column(Alu, "use_imm"), colu
 _EARLY = bits_of(op for op in AluOp if op.x is X.EARLY)
 _NOT_LATE = bits_of(op for op in AluOp if op.x is not X.LATE)
 _FROM_ACC = bits_of(op for op in AluOp if op.y_from_acc)
-_SERIAL = bits_of(op for op in AluOp if op.serial)
 
 
 @inline
@@ -64,7 +63,7 @@ def cause_of(m: Machine, t: Tables, p: Pipeline, engine: int, held: bool) -> int
     if p.read.row >= 0:
         return BANK if held else BUSY
     draining = p.leaving.head != p.leaving.tail
-    if p.nest.row >= 0 or p.f1.row >= 0 or _looks(t, p) or draining:
+    if p.nest.row >= 0 or _fetches(p) or _looks(t, p) or draining:
         return DRAIN
     return idle_cause(m, t, engine)
 
@@ -72,7 +71,13 @@ def cause_of(m: Machine, t: Tables, p: Pipeline, engine: int, held: bool) -> int
 @inline
 def in_front(t: Tables, p: Pipeline) -> bool:
     """Whether a micro-op is in the loop nest or in front of the back end."""
-    return bool(p.nest.row >= 0 or p.f1.row >= 0 or _looks(t, p) or p.read.row >= 0)
+    return bool(p.nest.row >= 0 or _fetches(p) or _looks(t, p) or p.read.row >= 0)
+
+
+@inline
+def _fetches(p: Pipeline) -> bool:
+    """Whether a micro-op is in F1 or F2."""
+    return bool(p.f1.row >= 0 or p.f2.row >= 0)
 
 
 @inline
@@ -114,20 +119,33 @@ def issue(m: Machine, t: Tables, p: Pipeline) -> None:
 
 
 @inline
-def read_from_f1(p: Pipeline) -> None:
-    """The micro-op in F1 moves into READ."""
-    p.read.row = p.f1.row
-    p.read.dst = p.f1.dst
-    p.read.src = p.f1.src
-    p.read.first = p.f1.first
-    p.read.last = p.f1.last
-    p.read.null = p.f1.null
-    p.read.beyond = p.f1.beyond
+def read_from_f2(p: Pipeline) -> None:
+    """The micro-op in F2 moves into READ, and the one in F1 into F2."""
+    p.read.row = p.f2.row
+    p.read.dst = p.f2.dst
+    p.read.src = p.f2.src
+    p.read.first = p.f2.first
+    p.read.last = p.f2.last
+    p.read.null = p.f2.null
+    p.read.beyond = p.f2.beyond
+    _f2_from_f1(p)
+
+
+@inline
+def _f2_from_f1(p: Pipeline) -> None:
+    p.f2.row = p.f1.row
+    p.f2.dst = p.f1.dst
+    p.f2.src = p.f1.src
+    p.f2.first = p.f1.first
+    p.f2.last = p.f1.last
+    p.f2.null = p.f1.null
+    p.f2.beyond = p.f1.beyond
 
 
 @inline
 def read_from_look(t: Tables, p: Pipeline) -> None:
-    """The micro-op in LOOK, a GEMM's, moves into READ, and the one in F1 into LOOK."""
+    """The micro-op in LOOK, a GEMM's, moves into READ, the one in F2 into LOOK, that in F1 into
+    F2."""
     p.read.row = p.look.row
     p.read.dst = p.look.dst
     p.read.first = p.look.first
@@ -135,21 +153,23 @@ def read_from_look(t: Tables, p: Pipeline) -> None:
     p.read.null = p.look.null
     p.read.beyond = p.look.beyond
     p.read.chained = p.look.chained
-    p.look.row = p.f1.row
-    p.look.dst = p.f1.dst
-    p.look.first = p.f1.first
-    p.look.last = p.f1.last
-    p.look.null = p.f1.null
-    p.look.beyond = p.f1.beyond
+    p.look.row = p.f2.row
+    p.look.dst = p.f2.dst
+    p.look.first = p.f2.first
+    p.look.last = p.f2.last
+    p.look.null = p.f2.null
+    p.look.beyond = p.f2.beyond
     p.look.chained = False
+    _f2_from_f1(p)
     follows = p.read.row >= 0 and not p.read.null and p.read.dst == p.look.dst
     if follows and p.look.row >= 0 and not p.look.null and not p.look.beyond:
         p.look.chained = not _starts(t, p.look.row, p.look.first)
 
 
 @inline
-def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
-    """Whether the micro-op in READ may read its early operands this cycle."""
+def operands_ready(t: Tables, p: Pipeline, port_taken: bool, first_taken: bool, now: int) -> bool:
+    """Whether the micro-op in READ may read its early operands this cycle, or has read them.
+    ``port_taken``: STORE reads ACC, ``first_taken``: another engine does, at the first port."""
     row = p.read.row
     if p.read.null or t.rows[row, 0] == _GEMM or p.serial_until > 0:
         return True
@@ -158,27 +178,29 @@ def operands_ready(t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
         return False
     if not reads_x_early(t, p):
         return True
-    return bool(t.visible[p.read.dst] <= now and p.late_reads & 1 == 0)
+    return bool(t.visible[p.read.dst] <= now and p.late_reads & 1 == 0 and not first_taken)
 
 
 @inline
-def units_work(m: Machine, t: Tables, p: Pipeline, port_taken: bool, now: int) -> bool:
-    """Whether units keep the micro-op in READ; they begin where y can be read."""
-    if not m.settings.serial or not _is_serial(t, p):
+def units_work(
+    m: Machine, t: Tables, p: Pipeline, port_taken: bool, first_taken: bool, now: int
+) -> bool:
+    """Whether units keep the micro-op in READ; they begin where its operands can be read."""
+    if not m.settings.serial or not _is_serial(m, t, p):
         return False
-    if p.serial_until > 0 or not operands_ready(t, p, port_taken, now):
+    if p.serial_until > 0 or not operands_ready(t, p, port_taken, first_taken, now):
         return bool(now < p.serial_until)
     p.serial_until = now + m.settings.serial_cycles[t.rows[p.read.row, _A_OP]]
     return True
 
 
 @inline
-def _is_serial(t: Tables, p: Pipeline) -> bool:
-    """Whether the micro-op in READ is one that units compute."""
+def _is_serial(m: Machine, t: Tables, p: Pipeline) -> bool:
+    """Whether the micro-op in READ is one that units compute for several cycles."""
     row = p.read.row
     if row < 0 or p.read.null or t.rows[row, 0] == _GEMM:
         return False
-    return not starts(t, p) and (_SERIAL >> t.rows[row, _A_OP]) & 1 != 0
+    return bool(not starts(t, p) and m.settings.serial_cycles[t.rows[row, _A_OP]] > 0)
 
 
 @inline
@@ -292,7 +314,7 @@ def shift_more(p: Pipeline) -> None:
 @inline
 def forget(p: Pipeline) -> None:
     """Empties the front end and the ports, before what is in them is worked out again."""
-    p.f1.row = p.look.row = p.read.row = NONE
+    p.f1.row = p.f2.row = p.look.row = p.read.row = NONE
     p.late_reads = p.writes = 0
 
 

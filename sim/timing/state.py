@@ -25,7 +25,8 @@ import numpy as np
 
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
-from vdla.isa.instructions import SIDES, Alu, AluOp, Gemm, Mem, operations, stored_memories
+from vdla.isa.instructions import SIDES, Alu, AluOp, Gemm, Mem, stored_memories
+from vdla.isa.options.lanes import store_groups
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BACK, WRITE_BUFFER_VECTORS
@@ -91,7 +92,8 @@ class Settings(Part):
     entry_results: PerMemory  # that it writes one a cycle; 0: it writes beats, as they come
     entries: PerMemory
     uops: int  # that the UOP buffer holds
-    serial_cycles: PerOperation  # in which units compute it, while READ holds
+    serial_cycles: PerOperation  # in which READ holds, while it is computed
+    store_groups: int  # of lanes, that make a requantized beat
     inp_bytes: int  # that INP holds
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
@@ -99,7 +101,7 @@ class Settings(Part):
     # Options.
     options: OptionSettings  # in front of a bool: numpy forgets that records are aligned
     stores_on_chip: bool  # a STORE may name more memories than ACC and ACC8
-    serial: bool  # some operations are computed by units
+    serial: bool  # READ holds for some operations
 
     # The run.
     instructions: int
@@ -121,6 +123,7 @@ class Fetch(Part):
     left: int  # beats still to request
     requested: int  # beats
     dispatched: int  # instructions
+    shown: int  # instructions whose beats had all arrived a cycle ago
 
 
 class Engines(Part):
@@ -128,6 +131,7 @@ class Engines(Part):
 
     issued: PerEngine  # to its queue
     issued_next: PerEngine
+    shown: PerEngine  # of these, those that have left the queue's memory: they may start
     started: PerEngine
     finished: PerEngine
     cause: PerEngine  # of this cycle
@@ -144,15 +148,21 @@ class Tokens(Part):
     moved: int  # 1: something is popped or pushed in this cycle
 
 
-class Request(Part):
-    """LOAD's request side: the instruction, the run it is at, and what of that is to request."""
+class Runs(Part):
+    """LOAD's runs: the instruction that offers them, and the one that is offered."""
 
     row: int = NONE
     z: int
     y: int
     x: int
+
+
+class Request(Part):
+    """LOAD's run that is being requested, if any, its instruction, and what of it is left."""
+
+    row: int = NONE
     address: int
-    left: int  # beats of the run; 0: the next one is to be worked out
+    left: int  # beats
 
 
 class Write(Part):
@@ -168,6 +178,7 @@ class Write(Part):
 class Load(Part):
     """LOAD: both sides, and the beats between them."""
 
+    runs: Runs
     request: Request
     requested: int  # beats
     consumed: int  # beats
@@ -213,6 +224,7 @@ class Pipeline(Part):
 
     nest: Nest
     f1: Stage
+    f2: Stage
     look: Stage  # of GEMM alone
     read: Stage
     last_dst: int = NONE  # of the micro-op that was read last
@@ -250,8 +262,10 @@ class Requantizer(Part):
     head: int
     tail: int
     at: Ring  # the cycle of a vector's first beat, at the earliest
-    beats: Ring
-    left: int  # beats of the one that enters
+    steps: Ring
+    per_beat: Ring  # steps of each of its beats
+    left: int  # steps of the one that enters
+    slot: int  # its own
 
 
 class Bursts(Part):
@@ -428,10 +442,11 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
+    settings.store_groups = store_groups(config)
     settings.stores_on_chip = len(stored_memories(config)) > len((Mem.ACC, Mem.ACC8))
-    settings.serial = any(op.serial for op in operations(config))
     for set_up in SET_UPS:
         set_up(settings, config)
+    settings.serial = bool(settings.serial_cycles.any())
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)

@@ -2,7 +2,8 @@
 
 * The reader takes ACC's second read port, before COMPUTE: for ACC8 first the scales of a plane,
   then one vector as often as the write buffer can take its beats.
-* A vector's beats enter the write buffer from 8 cycles after its read, one a cycle.
+* A vector passes in steps: a beat, or the group of lanes that the multipliers take. A beat enters
+  the write buffer with its last step, the first one 9 cycles after the read.
 * A run of contiguous entries is written as bursts, split at their greatest length and at pages; the
   first beat of a burst waits while as many bursts are unanswered as there may be.
 * An instruction finishes when its last burst is answered: its bytes are then in memory. One that
@@ -119,11 +120,13 @@ def _step_reader(m: Machine, t: Tables, now: int) -> int:
     z, y, x = m.store.reader.z, m.store.reader.y, m.store.reader.x
     _check_entry(m, row, t.rows[row, _SRAM] + z * t.rows[row, _ZP] + y * t.rows[row, _YP] + x)
     beats = _entry_beats(m, t, row)
+    per_beat = m.settings.store_groups if _requantizes(t, row) else 1
     m.store.credit -= beats
-    m.store.reader.next_read = now + beats
+    m.store.reader.next_read = now + beats * per_beat
     slot = m.store.requantizer.tail & (RING - 1)
     m.store.requantizer.at[slot] = now + STORE_PIPELINE
-    m.store.requantizer.beats[slot] = beats
+    m.store.requantizer.steps[slot] = beats * per_beat
+    m.store.requantizer.per_beat[slot] = per_beat
     m.store.requantizer.tail += 1
     _next_vector(m, t, row)
     return BUSY
@@ -154,17 +157,19 @@ def _next_vector(m: Machine, t: Tables, row: int) -> None:
 
 @inline
 def _emit(m: Machine, now: int) -> bool:
-    """One beat leaves the requantizer for the write buffer."""
+    """One step of the requantizer, which ends a beat or not."""
     head = m.store.requantizer.head
     if m.store.requantizer.left == 0 and head != m.store.requantizer.tail:
         slot = head & (RING - 1)
         if m.store.requantizer.at[slot] <= now:
-            m.store.requantizer.left = m.store.requantizer.beats[slot]
+            m.store.requantizer.left = m.store.requantizer.steps[slot]
+            m.store.requantizer.slot = slot
             m.store.requantizer.head += 1
     if m.store.requantizer.left == 0:
         return False
     m.store.requantizer.left -= 1
-    m.store.level += 1
+    if m.store.requantizer.left % m.store.requantizer.per_beat[m.store.requantizer.slot] == 0:
+        m.store.level += 1
     return True
 
 
