@@ -3,13 +3,12 @@
     operands → products → sum → by 16s → shifted → moved → combined → result
        1          2        3      4         5        6        7             cycles after x and y
 
-1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two, WADD by its
-   weight: on two DSPs. What is shifted out by 16s is SHR's, MUL's and WADD's; RQ rounds it.
-2. A third DSP makes WADD's other product, of y and the immediate, and adds what the first two made;
-   for SHR and MUL it adds nothing to that.
+1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two: on two DSPs.
+   What is shifted out by 16s is SHR's and MUL's; RQ rounds it.
+2. WADD takes them apart: one has x and its weight, the other y and the immediate.
 3. Two operands meet in combine. The first is the late x, or zero where the operation doesn't use
-   it. The second has waited, or came out of a multiplier: y, the immediate, what the third DSP has;
-   or the sums of GEMM.
+   it. The second has waited, or came out of the multipliers: y, the immediate, or a product; or the
+   sums of GEMM.
 4. So one adder gives the sums of GEMM and ADD, every y, what SHR, MUL and WADD give, and, when it
    subtracts, which of the two is less. The result is the sum, one of the two operands, or what RQ
    limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
@@ -38,11 +37,11 @@ from vdla.hw.hooks import PortHooks, hooks_of, ports_of
 from vdla.hw.layout import is_operation, is_other_operation, lanes, operation_shape
 from vdla.hw.requantize import (
     FACTOR_BITS,
+    Multiply,
     Requantize,
     add,
     choose,
     delayed,
-    multiplied,
     scaler,
     split,
 )
@@ -58,7 +57,7 @@ from vdla.isa.options.lanes import alu_groups, alu_lanes
 from vdla.support.numbers import ceil_div
 
 DEPTH = 6  # cycles from the operands to the combine stage
-WEIGHED = 3  # cycles from the operands to WADD's product of y
+SHOWN = 3  # cycles from the operands to where options look at y
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
@@ -94,7 +93,7 @@ class AluHooks(PortHooks):
     unlimited: tuple[AluOp, ...] = ()
 
     def look(self, m: Module, alu: Alu, y: Value) -> None:
-        """Sees ``y``, all lanes, WEIGHED cycles after it came."""
+        """Sees ``y``, all lanes, SHOWN cycles after it came."""
 
     def control(self, m: Module, alu: Alu) -> None:
         """Decides what combine chooses by, where ``alu`` itself doesn't: the last statement counts.
@@ -132,7 +131,7 @@ class AluHooks(PortHooks):
 
 class Alu(Component):
     """``x`` and ``y`` are registers of the operands, ``op``, ``use_imm``, ``weight``, ``imm`` and
-    ``group`` come with them, a micro-op's ``y_weight``, and whether it is ``unweighed`` (not WADD), WEIGHED cycles later. ``zero``,
+    ``group`` come with them. ``zero``,
     ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
     DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
@@ -150,15 +149,14 @@ class Alu(Component):
         super().__init__(_ports(config, gemm=gemm) | ports_of(self.hooks))
 
     def elaborate(self, platform: object) -> Module:
-        """Logic of all lanes; then per lane the multipliers, weighted products and the result."""
+        """Logic of all lanes; then per lane the multipliers and the result."""
         m = Module()
         self._control(m)
-        waiting = delayed(m, self.y.as_value(), WEIGHED, "y")
-        waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
+        waiting = delayed(m, self.y.as_value(), SHOWN, "y")
+        ys = data.View(self.y.shape(), delayed(m, waiting, DEPTH - 1 - SHOWN, "y_later"))
         for hook in self.hooks:
             hook.look(m, self, waiting)
-        weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
-        scaled = self._scale(m, weighed)
+        scaled = self._scale(m)
         for lane in range(self.config.block_out):
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
@@ -168,25 +166,15 @@ class Alu(Component):
             m.d.comb += self.result[lane].eq(self._combine(m, lane, y, scaled[lane]))
         return m
 
-    def _scale(self, m: Module, weighed: data.View) -> list[Scaled]:
-        """What the multipliers have of each lane, at combine; ``weighed``: y, WEIGHED cycles
-        later."""
-        groups = self.config.block_out // self.multiplied
-        if groups == 1:
-            group, later = Const(0), Const(0)
-        else:
-            group = self.group
-            later = delayed(m, group, WEIGHED, "group")
-        units = []
+    def _scale(self, m: Module) -> list[Scaled]:
+        """What the multipliers have of each lane, at combine."""
+        groups, units = alu_groups(self.config), []
         for unit in range(self.multiplied):
-            x, y, late_y = (
-                _of_group(of, which, unit, self.multiplied)
-                for of, which in ((self.x, group), (self.y, group), (weighed, later))
-            )
-            units.append(self._unit(m, unit, (x, y, late_y)))
+            x, y = (_of_group(of, self.group, unit, self.multiplied) for of in (self.x, self.y))
+            units.append(self._unit(m, unit, x, y))
         if groups == 1:
             return units
-        arrives = delayed(m, later, DEPTH - WEIGHED, "group_later")
+        arrives = delayed(m, self.group, DEPTH, "group")
         kept = [
             self._keep(m, group * self.multiplied + n, unit, arrives == group)
             for group in range(groups - 1)
@@ -194,11 +182,10 @@ class Alu(Component):
         ]
         return [*kept, *units]
 
-    def _unit(self, m: Module, unit: int, operands: tuple[Value, Value, Value]) -> Scaled:
-        """A lane's multipliers; ``operands``: its x, its y, and its y WEIGHED cycles later."""
-        x, y, late_y = operands
-        requantize = self._multiply(m, unit, x, y)
-        product = self._weigh(m, unit, late_y, requantize)
+    def _unit(self, m: Module, unit: int, x: Value, y: Value) -> Scaled:
+        """A lane's multipliers, and what they have at combine."""
+        multiply, requantize = self._multiply(m, unit, x, y)
+        product = self._product(m, unit, multiply, requantize)
         limited = requantize.limited(self.low_now, self.high_now)
         if not self.wide:
             return Scaled(product, limited)
@@ -280,9 +267,9 @@ class Alu(Component):
                 drops = drops | condition
         return drops
 
-    def _multiply(self, m: Module, lane: int, x: Value, y: Value) -> Requantize:
-        """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
-        op = self.op
+    def _multiply(self, m: Module, lane: int, x: Value, y: Value) -> tuple[Multiply, Requantize]:
+        """x times what SHR, MUL or RQ say, and what is shifted out of it; WADD's two products."""
+        op, weighs = self.op, is_operation(self.op, AluOp.WADD)
         low, high = split(x)
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
         multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.wide)
@@ -293,34 +280,31 @@ class Alu(Component):
         with m.Elif(is_operation(op, AluOp.SHR)):
             m.d.comb += amount.eq(Mux(shift[5], 0, Mux(shift[4], 32, 16)))
         far &= is_operation(op, AluOp.SHR)
-        # WADD takes x's low bits, with their own sign.
-        sign = x[WADD_BITS - 1].replicate(FACTOR_BITS[0]).as_signed()
         factors = [y[: FACTOR_BITS[1]].as_signed(), self.scalar, power, Const(0)]
         factor = choose(self.factor.as_value(), factors)
         # A mantissa has no sign.
         sign_of_factor = factor[MANTISSA_BITS] & is_other_operation(op, *self.scales)
+        factor = Cat(factor[:MANTISSA_BITS], sign_of_factor)
         m.d.comb += [
-            multiply.low.eq(low),
-            multiply.high.eq(Mux(far, low, Mux(is_operation(op, AluOp.WADD), sign, high))),
+            multiply.low.eq(Cat(low[:-1], weighs & x[WADD_BITS - 1])),  # WADD's x has a sign
+            multiply.high.eq(Mux(far, low, Mux(weighs, y[:WADD_BITS].as_signed(), high))),
             multiply.only_high.eq(far),
-            multiply.factor.eq(Cat(factor[:MANTISSA_BITS], sign_of_factor)),
+            multiply.factor.eq(factor),
+            multiply.high_factor.eq(Mux(weighs, self.imm[: FACTOR_BITS[1]], factor)),
         ]
-        return requantize
+        return multiply, requantize
 
-    def _weigh(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Signal:
-        """Operand of combine for SHR, MUL and WADD: WADD's product of y and the immediate, if it is
-        WADD, and what came out of the other multiplication, as it does for what is
-        ``unlimited``. That is still to be rounded. One DSP with its adder."""
-        factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
-        product = multiplied(m, factor, self.y_weight, f"weighed_{lane}")
+    def _product(self, m: Module, lane: int, multiply: Multiply, requantize: Requantize) -> Signal:
+        """Operand of combine for SHR, MUL and WADD, and for what is ``unlimited``: that is still to
+        be rounded."""
+        total = delayed(m, multiply.total, 2, f"weighed_{lane}")
         other = (
-            requantize.quotient
-            if self.wide
-            else delayed(m, requantize.window, 1, f"window_{lane}").as_signed()
+            requantize.quotient if self.wide else delayed(m, requantize.window, 1, f"window_{lane}")
         )
-        total = Signal(signed(32), name=f"product_{lane}", reset_less=True)
-        m.d.sync += total.eq(Mux(self.drops_product, 0, product + other))
-        return total
+        product = Signal(signed(32), name=f"product_{lane}", reset_less=True)
+        chosen = Mux(is_operation(self.late_op, AluOp.WADD), total, other)
+        m.d.sync += product.eq(Mux(self.drops_product, 0, chosen))
+        return product
 
     def _combine(self, m: Module, lane: int, y: Value, scaled: Scaled) -> Value:
         """One lane's result: all that it could be comes out of registers."""
@@ -375,8 +359,6 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         "use_imm": In(1),
         "imm": In(signed(32)),
         "weight": In(signed(WEIGHT_BITS)),
-        "y_weight": In(signed(WEIGHT_BITS)),
-        "unweighed": In(1),
         "late_op": In(op),
         "late_use_imm": In(1),
         "late_imm": In(signed(32)),

@@ -108,7 +108,8 @@ class Fetch(Component):
             request.beats.eq(bursts.beats),
             sent.eq(request.valid & request.ready),
         ]
-        place, beats = self.base[offset:], scaled(self.length, per)
+        place, beats = self.base[offset:], Signal(most.bit_length(), name="stream")
+        m.d.comb += beats.eq(scaled(self.length, per))
         bursts.go(self.idle | sent, self.idle, Run(place, beats, outside(place)))
         with m.If(self.idle):
             m.d.sync += more.eq(self.length != 0)

@@ -4,7 +4,8 @@
        1          2        3      4         5        6              cycles after the inputs
 
 1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, which a
-   DSP48E1 makes (UG479), 17 bits apart: the second DSP adds what the first has beyond them.
+   DSP48E1 makes (UG479), 17 bits apart: the second DSP adds what the first has beyond them. The
+   sum of two products of different numbers is made in LUTs.
 2. ``Requantize`` rounds ``value / 2**shift``, ties to the even, and adds ``zero``. What comes after
    are limits of few bits, so it keeps few: whether the value lies above or below is a flag.
 3. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
@@ -30,7 +31,8 @@ MULTIPLY_CYCLES = 3
 
 
 class Multiply(Component):
-    """``(high × 2**17 + low) × factor``, ``MULTIPLY_CYCLES`` after them: two DSPs, no LUT.
+    """``result``: ``(high × 2**17 + low) × factor``, MULTIPLY_CYCLES after them, where
+    ``high_factor`` is the same: two DSPs, no LUT. ``total``: ``low × factor + high × high_factor``.
 
     With ``only_high``, ``low`` counts as zero.
     """
@@ -41,8 +43,10 @@ class Multiply(Component):
                 "low": In(signed(FACTOR_BITS[0])),
                 "high": In(signed(FACTOR_BITS[0])),
                 "factor": In(signed(FACTOR_BITS[1])),
+                "high_factor": In(signed(FACTOR_BITS[1])),
                 "only_high": In(1),
                 "result": Out(signed(VALUE_BITS)),
+                "total": Out(WINDOW_BITS),
             }
         )
 
@@ -51,10 +55,11 @@ class Multiply(Component):
         m = Module()
         # Written as a register's reset, which the DSP has, this costs no LUT.
         low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, "low")
-        high = multiplied(m, self.high, self.factor, "high")
+        high = multiplied(m, self.high, self.high_factor, "high")
         rest = Signal(LOW_BITS, reset_less=True)
         upper = Signal(signed(VALUE_BITS - LOW_BITS), reset_less=True)
         m.d.sync += [rest.eq(low), upper.eq(high + (low >> LOW_BITS))]
+        m.d.sync += self.total.eq(low[:WINDOW_BITS] + high[:WINDOW_BITS])
         m.d.comb += self.result.eq(Cat(rest, upper))
         return m
 

@@ -36,10 +36,14 @@ class Runs:
         self.m, self.first = m, first
         bits = beat_bits(config) + 1
         bases = [Signal(bits, name=f"base_{a}", reset_less=True) for a in "xyz"]
-        self._sizes = [_kept(value, f"runs_{a}") for a, value in zip("xyz", first.sizes)]
-        self._strides = [_kept(value, f"stride_{a}") for a, value in zip("xyz", first.strides)]
+        self._sizes = [
+            _kept(value, f"runs_{a}") for a, value in zip("xyz", first.sizes, strict=True)
+        ]
+        self._strides = [
+            _kept(value, f"stride_{a}") for a, value in zip("xyz", first.strides, strict=True)
+        ]
         self.beats = _kept(first.beats, "run")
-        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", self._sizes)]
+        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", self._sizes, strict=True)]
         self._nest = Nest(loops, bases, self._strides)
         self.place = bases[0]
         x, y, z = loops

@@ -21,14 +21,13 @@ from operator import or_
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, enum
 
-from vdla.hw.alu import WEIGHED, Alu
+from vdla.hw.alu import Alu
 from vdla.hw.compute.micro_op import COMBINE, EARLY, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
-from vdla.hw.layout import add_selected, is_other_operation
+from vdla.hw.layout import add_selected
 from vdla.hw.requantize import choose, delayed
 from vdla.isa import instructions as isa
-from vdla.isa.instructions import AluOp
 
 
 class Accumulator(enum.Enum, shape=2):
@@ -143,14 +142,12 @@ class Combine:
             self.m.d.sync += self.latest.word_select(lane, 32).eq(total)
 
     def _feed_late(self) -> None:
-        """Connects the data of later stages: WADD's second product, and all that combine needs."""
+        """Connects the data of later stages: all that combine needs."""
         m, alu = self.m, self.alu
-        weighed, late = self.stages[EARLY + WEIGHED], self.stages[COMBINE - 1]
+        late = self.stages[COMBINE - 1]
         operation = late.operation
         m.d.comb += [
             *(getattr(alu, f"late_{n}").eq(operation[n]) for n in ("op", "use_imm", "imm")),
-            alu.unweighed.eq(weighed.first | is_other_operation(weighed.operation.op, AluOp.WADD)),
-            alu.y_weight.eq(weighed.operation.imm),
             alu.late_first.eq(late.first),
             alu.late_valid.eq(late.valid),
         ]

@@ -23,7 +23,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Member, Out, Signature, connect
 
-from vdla.hw.alu import WEIGHED, Alu, AluHooks
+from vdla.hw.alu import SHOWN, Alu, AluHooks
 from vdla.hw.compute.seams import MicroOpHooks
 from vdla.hw.core.memories import MemoryHooks
 from vdla.hw.core.units import Units
@@ -123,7 +123,7 @@ class TableAlu(AluHooks):
     def look(self, m: Module, alu: Alu, y: Value) -> None:
         """Shows the indices."""
         low = Cat(y.word_select(n, 32)[:INDEX_BITS] for n in range(self.config.block_out))
-        m.d.comb += alu.indices.eq(delayed(m, low, LOOKED_UP - WEIGHED, "index"))
+        m.d.comb += alu.indices.eq(delayed(m, low, LOOKED_UP - SHOWN, "index"))
 
     def in_place_of_y(self, alu: Alu, lane: int, y: Value) -> Value:
         """The result of TABLE."""

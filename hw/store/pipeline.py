@@ -1,7 +1,7 @@
 """STORE's pipeline: makes beats of vectors, requantized or as they are, for the write buffer.
 
     lanes → operands, products, sum → by 16s, shifted, moved → limited
-      0         1        2        3      4       5       6        7     cycles after the step's lanes
+      0         1        2        3      4       5       6        7     cycles after a step's lanes
 
 1. There are ``store_lanes`` multipliers, as many as the port has bytes or less. A narrow beat is as
    many lanes as the port has bytes, so it takes one step or several, a raw one a quarter of them.
@@ -84,6 +84,7 @@ class Pipeline:
             multiply.low.eq(low),
             multiply.high.eq(high),
             multiply.factor.eq(scale[:MANTISSA_BITS]),
+            multiply.high_factor.eq(scale[:MANTISSA_BITS]),
         ]
         return requantize
 
