@@ -18,7 +18,7 @@ from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.models.sdram import Broken, Sdram
-from vdla.boards.soc.sdram import Chip
+from vdla.boards.soc.sdram import Chip, Pads
 from vdla.boards.soc.soc import Soc
 from vdla.boards.virtual.serial import HERE, STORAGE
 from vdla.hw.csr import ADDRESS_BITS
