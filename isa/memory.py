@@ -47,7 +47,9 @@ class Banks:
     refresh_cycles: int = _cycles("from REFRESH to ACTIVATE of any bank (tRFC)")
     refreshes_put_off: int = parameter("due refreshes that requests may go before", low=0, high=8)
     start_cycles: int = _cycles("of a program, in which a refresh takes place and nothing moves")
-    clock_ratio: int = parameter("clocks of the DRAM in a cycle, as the board makes them", 1, high=2)
+    clock_ratio: int = parameter(
+        "clocks of the DRAM in a cycle, as the board makes them", 1, high=2
+    )
 
     def __post_init__(self) -> None:
         """Checks ranges, that rows and banks are bits of an address, and that refreshes end.

@@ -54,7 +54,9 @@ class Board:
 
     def run(self, job):
         """What happens on the RTL, and what should."""
-        interpreter = Interpreter(self.controller.banks, self.port_bytes, self.cycle_bytes, self.memory)
+        interpreter = Interpreter(
+            self.controller.banks, self.port_bytes, self.cycle_bytes, self.memory
+        )
         copies = [Write(w.address, list(w.beats)) for w in job.writes]
         expected = interpreter.run(job.reads, copies)
         ends = [*(t for t, _ in expected.beats), *expected.answers]

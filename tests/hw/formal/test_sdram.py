@@ -147,7 +147,7 @@ def rules(proof, controller, chip, banks, since, latest):
         proof.check(~chip.open[b], when=opens | refresh)
     proof.check(latest["activate"] >= banks.other_row, when=now[Command.ACTIVATE])
     anything = Cat(each for command, each in now.items() if command != Command.NOTHING).any()
-    proof.check(latest["refresh"] >= banks.refresh_cycles, when=anything)
+    proof.check(latest["refresh"] >= banks.refresh_cycles, when=anything | (chip.open != 0))
     proof.check(latest["column"] >= controller.beat_cycles, when=chip.column)
     proof.check(latest["read"] >= banks.read_to_write, when=now[Command.WRITE])
     proof.check(latest["write"] >= banks.write_to_read, when=now[Command.READ])
