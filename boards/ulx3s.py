@@ -2,9 +2,9 @@
 
     python -m vdla.boards.ulx3s [CONFIG]      makes the bitstream, as `vdla synth --board ulx3s`
 
-25 MHz → PLL → ``clock_mhz`` of the config for the core, the SDRAM's clock, which is as fast or, with
-``memory.banks.clock_ratio`` = 2, twice as fast, for the registers at its pads, and the same again
-so much later for its clock pin as leaves every margin of ``phase_margins`` largest.
+25 MHz → PLL → ``clock_mhz`` of the config for the core; the SDRAM's clock, as fast or, with
+``memory.banks.clock_ratio`` = 2, twice as fast, for the registers at its pads; and that again so
+much later for its clock pin that the least margin of ``phase_margins`` is largest.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ class Top(Elaboratable):
         m.domains.sync = ClockDomain("sync")
         m.domains.sdram = ClockDomain("sdram", reset_less=True)
         clocks, divider = self.clocks, self.clocks.sdram_divider
-        locked, core, late, fast = Signal(), Signal(), Signal(), Signal()
+        names = ("locked", "core_clock", "late_clock", "fast_clock")
+        locked, core, late, fast = (Signal(name=name) for name in names)
         platform.add_clock_constraint(core, clocks.hz)
         m.submodules.pll = Instance(
             "EHXPLLL",

@@ -52,8 +52,9 @@ class Broken(IntEnum):
 
 
 class Sdram(Component):
-    """``broken`` stays at the first broken rule; ``clock_hz`` is the chip's own. ``storage``: a Verilog module that holds the words
-    (``sdram_storage``); without it an Amaranth memory does, for chips of few rows."""
+    """``broken`` stays at the first broken rule; ``clock_hz`` is the chip's own. ``storage``: a
+    Verilog module that holds the words (``sdram_storage``); without it an Amaranth memory does, for
+    chips of few rows."""
 
     def __init__(self, chip: Chip, clock_hz: float, burst: int, storage: str | None = None) -> None:
         self.chip, self.clock_hz, self.burst, self.storage = chip, clock_hz, burst, storage

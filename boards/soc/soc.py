@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Component, In, Out, connect, flipped
 from vdla.boards.soc.axi import AxiMemory
 from vdla.boards.soc.bridge import Bridge
 from vdla.boards.soc.memory import Shared
-from vdla.boards.soc.sdram import FAST, Chip, Controller, HalfRate, Pads, pins
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, Chip, Controller, HalfRate, Pads, pins
 from vdla.boards.soc.uart import Receiver, Transmitter, divisor_of
 from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
@@ -34,8 +34,9 @@ class Soc(Component):
     ``sdram_domain``. The ``trace`` ports are the core's; ``ready`` says that the memory has been
     set up.
 
-    ``pads``: the ratio of the SDRAM's clock to this one's, and how late its words are. ``direct``: the core's registers are at the port ``registers``, and the serial link reaches the
-    memory alone. ``requests``: how many the memory's controller works on at once.
+    ``pads``: the ratio of the SDRAM's clock to this one's, and how late its words are. ``direct``:
+    the core's registers are at the port ``registers``, and the serial link reaches the memory
+    alone. ``requests``: how many the memory's controller works on at once.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Soc(Component):
         clock_hz: float,
         baud: int = BAUD,
         *,
-        pads: Pads = Pads(),
+        pads: Pads = ONE_CLOCK,
         direct: bool = False,
         requests: int = 2,
     ) -> None:

@@ -19,7 +19,7 @@ from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.models.sdram import Broken
-from vdla.boards.soc.sdram import FAST, Chip, Pads
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, Chip, Pads
 from vdla.boards.soc.soc import Soc
 from vdla.boards.virtual.chip import STORAGE, add_model, fast_clock, model_of
 from vdla.boards.virtual.serial import HERE
@@ -161,7 +161,7 @@ def build_library(
     clock_hz: float,
     multiplier_bits: int,
     requests: int = 2,
-    pads: Pads = Pads(),
+    pads: Pads = ONE_CLOCK,
 ) -> Path:
     """The library of a config on a board with such a chip behind such pads; built once, then
     cached.

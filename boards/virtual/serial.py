@@ -18,7 +18,7 @@ from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.models.sdram import Broken
-from vdla.boards.soc.sdram import FAST, Chip, Pads
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, Chip, Pads
 from vdla.boards.soc.soc import LEDS, Soc
 from vdla.boards.soc.uart import divisor_of
 from vdla.boards.virtual.chip import add_model, fast_clock, model_of
@@ -83,7 +83,7 @@ class VirtualSerialBoard:
         chip: Chip,
         clock_hz: float,
         multiplier_bits: int,
-        pads: Pads = Pads(),
+        pads: Pads = ONE_CLOCK,
     ) -> None:
         program = build(config, chip, clock_hz, multiplier_bits, pads)
         controlling, self._held = pty.openpty()
@@ -112,7 +112,7 @@ class VirtualSerialBoard:
 
 
 def build(
-    config: Config, chip: Chip, clock_hz: float, multiplier_bits: int, pads: Pads = Pads()
+    config: Config, chip: Chip, clock_hz: float, multiplier_bits: int, pads: Pads = ONE_CLOCK
 ) -> Path:
     """The program that is the virtual board; built once, then cached."""
     need_tools()

@@ -15,7 +15,7 @@ from tests.support.sdram import add_clocks, join_chip
 from vdla.boards.models.sdram import Broken
 from vdla.boards.soc.axi import AxiMemory
 from vdla.boards.soc.memory import Shared
-from vdla.boards.soc.sdram import AS4C16M16SA, Controller, Pads
+from vdla.boards.soc.sdram import AS4C16M16SA, ONE_CLOCK, Controller, Pads
 from vdla.boards.soc.sdram.chip import Command
 from vdla.isa.config import load_config
 
@@ -36,7 +36,7 @@ class Job:
 class Board:
     """The port, the controller and the chip; it runs one program after the other."""
 
-    def __init__(self, requests=2, port_bytes=4, clock=60e6, put_off=2, pads=Pads()):
+    def __init__(self, requests=2, port_bytes=4, clock=60e6, put_off=2, pads=ONE_CLOCK):
         config = replace(load_config("paper"), port_bytes=port_bytes)
         self.controller = Controller(CHIP, clock, port_bytes, 2, requests, put_off, pads)
         self.axi = AxiMemory(config, self.controller.at_bits)

@@ -11,7 +11,15 @@ from amaranth.sim import Simulator
 from tests.support.sdram import add_clocks, join_chip
 from vdla.boards.board import BoardError
 from vdla.boards.models.sdram import Broken
-from vdla.boards.soc.sdram import AS4C16M16SA, FAST, REFRESHES_PUT_OFF, Controller, Pads, banks
+from vdla.boards.soc.sdram import (
+    AS4C16M16SA,
+    FAST,
+    ONE_CLOCK,
+    REFRESHES_PUT_OFF,
+    Controller,
+    Pads,
+    banks,
+)
 from vdla.boards.soc.sdram.chip import ALL_BANKS, Command
 
 SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
@@ -20,7 +28,7 @@ SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_m
 class Board:
     """Controller, the registers at the pads, and the chip."""
 
-    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4, pads=Pads()):
+    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4, pads=ONE_CLOCK):
         self.controller = Controller(SMALL, clock, port_bytes, tag_bits=2, pads=pads)
         self.m, self.pads = Module(), pads
         self.m.submodules.controller = self.controller

@@ -1,4 +1,4 @@
-"""The ULX3S's clocks: of the config, with margins at the SDRAM's pins, in a design for both ratios."""
+"""The ULX3S's clocks: the config's, with margins at the SDRAM's pins, at both ratios."""
 
 import re
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_the_board_and_its_memory_follow_the_config():
 
 
 def test_the_table_of_a_new_config_is_printed(vdla):
-    """`vdla configs` computes it for the clock and the ratio; the ratio may be the board's first."""
+    """`vdla configs` computes it for the clock and the ratio, for configs without banks, too."""
     done = vdla("configs", "ulx3s", "--board", "ulx3s", "--as", "fast", "--set", "clock_mhz=70",
                 "--set", "memory.banks.clock_ratio=2")  # fmt: skip
     assert done.code == 0, done.err

@@ -103,7 +103,7 @@ def test_other_configs(name):
     ("tiny", 30, 4), ("tiny", 60, 4), ("tiny", 70, 4), ("tiny", 66, 8), ("ulx3s", 60, 4),
 ])  # fmt: skip
 def test_an_sdram_at_twice_the_clock(name, mhz, port):
-    """CAS latencies 2 and 3, words that come in time and later, one and two words' cycles a beat."""
+    """CAS latencies 2 and 3, words that come in time and later, beats of one and two cycles."""
     wide = [] if port == 4 else [f"port_bytes={port}", "block_in=16", "block_out=8",
                                  "inp_bytes=4096", "wgt_bytes=8192", "acc_bytes=8192"]  # fmt: skip
     settings = [f"clock_mhz={mhz}", "memory.banks.clock_ratio=2", *wide]

@@ -6,12 +6,12 @@ from amaranth import DomainRenamer
 from amaranth.lib.wiring import connect
 
 from vdla.boards.models.sdram import Sdram
-from vdla.boards.soc.sdram import FAST, HalfRate, Pads
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, HalfRate
 
 CYCLE = 1e-6  # seconds of the simulator's
 
 
-def join_chip(m, controller, chip, clock, pads=Pads()):
+def join_chip(m, controller, chip, clock, pads=ONE_CLOCK):
     """Adds a model of a chip to a module, behind a controller's pads; the model."""
     chip_hz = pads.ratio * clock
     model = Sdram(chip, chip_hz, controller.words)
@@ -26,7 +26,7 @@ def join_chip(m, controller, chip, clock, pads=Pads()):
     return model
 
 
-def add_clocks(simulator, pads=Pads()):
+def add_clocks(simulator, pads=ONE_CLOCK):
     """The core's clock, and the chip's: each edge of the one is an edge of the other."""
     simulator.add_clock(CYCLE)
     if pads.ratio > 1:

@@ -13,7 +13,6 @@ from vdla.names.kinds import check_kind
 from vdla.options.spelling import UsageError
 from vdla.sim.energy import EnergyTable, load_table
 
-
 CLOCK_RATIO = BANKS + "clock_ratio"  # which a board's memory is computed for
 
 

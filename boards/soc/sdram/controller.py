@@ -20,7 +20,7 @@ from vdla.boards.soc.memory import port
 from vdla.boards.soc.sdram.chip import ALL_BANKS, Chip, Command, pins
 from vdla.boards.soc.sdram.data import read_words, write_words
 from vdla.boards.soc.sdram.numbers import REFRESHES_PUT_OFF, banks, words_of
-from vdla.boards.soc.sdram.pads import Pads
+from vdla.boards.soc.sdram.pads import ONE_CLOCK, Pads
 from vdla.boards.soc.sdram.power_up import PowerUp
 from vdla.boards.soc.sdram.refresh import Refresh
 from vdla.boards.soc.sdram.requests import Place, Requests, Rows
@@ -43,7 +43,7 @@ class Controller(Component):
         tag_bits: int,
         requests: int = 2,
         refreshes_put_off: int = REFRESHES_PUT_OFF,
-        pads: Pads = Pads(),
+        pads: Pads = ONE_CLOCK,
     ) -> None:
         self.words = words_of(chip, port_bytes, pads.ratio)
         self.beat_cycles = self.words // pads.ratio

@@ -11,8 +11,8 @@
    clocks come from one PLL; each edge of the core's clock is one of the fast clock's, too.
 2. A command goes to the pads in the first half of a cycle and NOTHING in the second one. The first
    of two words goes with the command; bank, address, mask and drive stay for both halves.
-3. ``half`` is a bit of the core's clock that changes in every cycle. The fast clock's second copy of
-   it differs from the first one in the first clock of each copy of what is held.
+3. ``half`` is a bit of the core's clock that changes in every cycle. The fast clock's second copy
+   of it differs from the first one in the first clock of each copy of what is held.
 4. ``word_in`` has two words that came one clock after the other, the first in the low bits, where
    the last clock of a cycle ends. A third register waits if the first word comes with the cycle.
 """

@@ -9,7 +9,7 @@ from functools import partial
 
 from vdla.boards.board import BoardError
 from vdla.boards.soc.sdram.chip import Chip, whole_clocks
-from vdla.boards.soc.sdram.pads import Pads
+from vdla.boards.soc.sdram.pads import ONE_CLOCK, Pads
 from vdla.isa.memory import Banks, Memory
 from vdla.support.numbers import ceil_div
 
@@ -42,7 +42,7 @@ def banks(
     port_bytes: int,
     requests: int = 2,
     refreshes_put_off: int = REFRESHES_PUT_OFF,
-    pads: Pads = Pads(),
+    pads: Pads = ONE_CLOCK,
 ) -> Banks:
     """The chip behind its controller, in cycles of ``clock_hz``, of which each is ``pads.ratio``
     clocks of the chip.
@@ -96,7 +96,7 @@ def memory(
     port_bytes: int,
     requests: int = 2,
     refreshes_put_off: int = REFRESHES_PUT_OFF,
-    pads: Pads = Pads(),
+    pads: Pads = ONE_CLOCK,
 ) -> Memory:
     """Memory behind the core's port: the controller's banks, and the chip's words of a cycle.
 

@@ -1,4 +1,4 @@
-"""What lies between the controller and the chip: registers at the pads, and how long words take.
+"""Pads between the controller and the chip: their registers, and how long words take.
 
 A command that the controller shows in cycle t is at the chip's pins
 
@@ -22,8 +22,9 @@ from vdla.support.numbers import ceil_div
 
 @dataclass(frozen=True)
 class Pads:
-    """``ratio``: the chip's clocks in a cycle of the controller, 1 or 2, and words that it shows and
-    sees in one. ``late``: clocks that a word is sampled after the one in which the chip shows it.
+    """``ratio``: clocks of the chip in a cycle of the controller, 1 or 2, and words that it shows
+    and sees in one. ``late``: clocks from the one in which the chip shows a word to the one in
+    which the word is sampled.
     """
 
     ratio: int = 1
@@ -40,6 +41,9 @@ class Pads:
         if self.ratio == 1:
             return 1 + self.word_clock(cas)
         return ceil_div(self.word_clock(cas) + 2, 2)
+
+
+ONE_CLOCK = Pads()  # the chip's is the core's
 
 
 def check_pins(board: str, platform: Any, chip: Chip) -> None:
