@@ -1,11 +1,11 @@
 """Share of a board's memory that LOADs get: bytes that arrive, of the chip's words in that time.
 
-    python benchmarks/memory.py [-c ulx3s] [--bytes 65536]
+    python benchmarks/memory.py [-c ulx3s] [--ratio 2] [--bytes 65536]
 
 Runs the RTL of the whole ULX3S, its SDRAM included, and checks that the simulator takes as many
 cycles. Each row is a stream of LOADs of so long runs: one behind the other, each in the bank after
 the last one's, or each in another row of the same bank. The columns are the controllers that work
-on one request at once, and on two.
+on one request at once, and on two. With a ratio of 2 the chip has two clocks in a cycle.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from vdla.analysis.machines import limit_of, run_on, simulate
 from vdla.boards import find_module
 from vdla.boards.soc.sdram import memory
 from vdla.boards.virtual.core import BoardBench, build_library
-from vdla.isa.config import PAGE_BYTES, Config, load_config
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import Finish, Instruction, Load, Mem
 from vdla.isa.memory import Banks, Memory
 from vdla.isa.program import Program
+from vdla.names.configs import CLOCK_RATIO, resolve_on
 from vdla.runtime.dram import whole_pages
 from vdla.support.numbers import ceil_div
 
@@ -85,11 +86,12 @@ def bench_of(
     module: ModuleType, config: Config, requests: int, console: Console
 ) -> tuple[BoardBench, Memory]:
     """The board with a controller that works on so many requests, and what it is to the core."""
-    clock = module.BOARD.clock_hz
+    clocks = module.clocks_of(config)
+    console.print(f"{clocks.hz / 1e6:g} MHz, the SDRAM's {clocks.sdram_hz / 1e6:g}")
     library = build_library(
-        config, module.CHIP, clock, module.MULTIPLIER_BITS, requests, console.print
+        config, module.CHIP, clocks.hz, module.MULTIPLIER_BITS, requests, clocks.pads
     )
-    behind = memory(module.CHIP, clock, config.port_bytes, requests)
+    behind = memory(module.CHIP, clocks.hz, config.port_bytes, requests, pads=clocks.pads)
     return BoardBench(config, library), behind
 
 
@@ -105,9 +107,11 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-c", "--config", default=BOARD)
+    parser.add_argument("--ratio", type=int, default=1)
     parser.add_argument("--bytes", type=int, default=1 << 16)
     arguments = parser.parse_args()
-    config, module = load_config(arguments.config), find_module(BOARD)
+    config = resolve_on(BOARD, arguments.config, [f"{CLOCK_RATIO}={arguments.ratio}"])
+    module = find_module(BOARD)
     benches = {r: bench_of(module, config, r, Console(stderr=True)) for r in REQUESTS}
     table = Table("bytes of a run", "the next run", *(f"requests: {r}" for r in REQUESTS))
     for run in RUNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from types import ModuleType
 
 from vdla.boards.board import Board, BoardError, packages
@@ -45,8 +46,22 @@ def find_board(name: str) -> Board:
     return result
 
 
+def clocked(board: Board, config: Config) -> Board:
+    """A board as a config's design makes it: at the config's clock, with the memory in cycles of
+    that, where the board's clock is the config's; any other board as it is.
+
+    Raises:
+        BoardError: the board can't have that clock, or its memory is none for the config.
+    """
+    module = find_module(board.name)
+    if not hasattr(module, "clocks_of"):
+        return board
+    memory = module.memory_of(config)
+    return replace(board, clock_hz=module.clocks_of(config).hz, memory=memory)
+
+
 def memory_of(board: Board, config: Config) -> Memory:
-    """Memory behind the port of a config's core on a board, in cycles of the board's clock.
+    """Memory behind the port of a config's core on a board, in cycles of the core's clock there.
 
     Raises:
         BoardError: the board's memory can't carry what the core sends, or isn't what its pins are

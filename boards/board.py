@@ -36,7 +36,8 @@ def packages(what: str) -> Iterator[None]:
 class Board:
     """One board. ``available`` counts what a design may use of its device, by resource.
 
-    ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; programs may use
+    ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; where a config has
+    its own clock there, ``vdla.boards.clocked`` is the board with it. Programs may use
     ``memory_bytes``. ``transport``: "serial", or "axi" where a processor shares its memory.
     ``memory`` is what ``config``'s core has behind its port, in cycles of that clock.
     ``toolchains``, the first by default, make its bitstream. ``host`` is the processor that runs

@@ -61,8 +61,8 @@ def open_design(board: Board, config: Config) -> tuple[Callable[[], Bench], Memo
     from vdla.boards.virtual.core import BoardBench, build_library
 
     module = find_module(board.name)
-    chip, bits = module.CHIP, module.MULTIPLIER_BITS
-    library = build_library(config, chip, board.clock_hz, bits)
+    chip, bits, clocks = module.CHIP, module.MULTIPLIER_BITS, module.clocks_of(config)
+    library = build_library(config, chip, clocks.hz, bits, pads=clocks.pads)
     return partial(BoardBench, config, library), memory
 
 
@@ -104,6 +104,7 @@ def _virtual(board: Board, config: Config) -> Transport:
     if board.transport == "axi":
         return VirtualAxiBoard(name, config, board.memory_bytes)
     module = find_module(board.name)
-    twin = VirtualSerialBoard(config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS)
+    clocks = module.clocks_of(config)
+    twin = VirtualSerialBoard(config, module.CHIP, clocks.hz, module.MULTIPLIER_BITS, clocks.pads)
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

@@ -286,7 +286,8 @@ class Config:
         return parse_config(values, self.name, f"config {self.name}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The config as ``parse_config`` reads it: every parameter but options that are off.
+        """The config as ``parse_config`` reads it: every parameter but options that are off, and
+        but a DRAM's ``clock_ratio`` of 1.
 
         A machine without an option is the one that it was before anybody thought of the option. So
         it keeps its hash, and the keys of the records, modules and bitstreams made for it.
@@ -295,8 +296,11 @@ class Config:
         for option in OPTIONS:
             if not option.is_on(self):
                 del values[option.parameter.name]
-        if self.memory.banks is None:
+        banks = values["memory"]["banks"]
+        if banks is None:
             del values["memory"]["banks"]
+        elif banks["clock_ratio"] == 1:
+            del banks["clock_ratio"]
         return values
 
     def to_toml(self) -> str:

@@ -25,7 +25,8 @@ class Banks:
     """Banks with one open row each, and a controller in front of them: docs/timing.md, section 12.
 
     Waits are whole cycles from the cycle of one command to that of the next; the symbols are those
-    of JEDEC's standards.
+    of JEDEC's standards. ``clock_ratio`` decides none of them: a board computes its numbers, and
+    makes its clocks, for the ratio that a config asks for.
     """
 
     count: int = parameter("banks; a power of two", high=MOST_BANKS)
@@ -46,6 +47,9 @@ class Banks:
     refresh_cycles: int = _cycles("from REFRESH to ACTIVATE of any bank (tRFC)")
     refreshes_put_off: int = parameter("due refreshes that requests may go before", low=0, high=8)
     start_cycles: int = _cycles("of a program, in which a refresh takes place and nothing moves")
+    clock_ratio: int = parameter(
+        "clocks of the DRAM in a cycle, as the board makes them", 1, high=2
+    )
 
     def __post_init__(self) -> None:
         """Checks ranges, that rows and banks are bits of an address, and that refreshes end.

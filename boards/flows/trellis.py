@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from vdla.boards import find_module, memory_of
+from vdla.boards import clocked, find_module, memory_of
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
@@ -55,6 +55,7 @@ def synthesize(
     Raises:
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
+    board = clocked(board, config)
     yosys = find_yosys()
     nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEEL)
     ecppack = find("ECPPACK", "ecppack", WHEEL)
@@ -113,10 +114,16 @@ def area(flat: Flat) -> Area:
     return result
 
 
+def _core_mhz(board: Board, achieved: float, constraint: float = 0) -> float:
+    """The core's clock, in MHz, at which one of the design's clocks would be as fast as it can be:
+    one that is constrained to more than the core's is faster than that in proportion."""
+    return achieved / max(1.0, constraint / (board.clock_hz / 1e6))
+
+
 def _result(board: Board, config: Config, folder: Path) -> Bitstream:
     report = json.loads((folder / "report.json").read_text())
     use = report["utilization"]
-    achieved = min(clock["achieved"] for clock in report["fmax"].values())
+    achieved = min(_core_mhz(board, **clock) for clock in report["fmax"].values())
     check_clock(board, config, achieved, folder / "nextpnr.log")
     return Bitstream(
         board=board,

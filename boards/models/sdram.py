@@ -1,7 +1,8 @@
 """An SDR SDRAM by its datasheet: holds words, and notes the first command that breaks a rule.
 
 It samples its pins at the end of each cycle, so a controller's word that is at the pin in cycle t
-is written at its end, and the first word of a READ at the pin in t is at the pin in t + CAS - 1.
+is written at its end, and the first word of a READ at the pin in t is at the pin in t + CAS - 1,
+CAS being the latency that MODE sets: the least one for the clock.
 Each rule is a value of ``Broken``, with the datasheet's symbol; times are whole clocks.
 """
 
@@ -17,7 +18,6 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.soc.sdram.chip import (
     ALL_BANKS,
-    CAS,
     MOST_PUT_OFF,
     POWER_UP_REFRESHES,
     Chip,
@@ -33,7 +33,7 @@ class Broken(IntEnum):
 
     NONE = 0
     POWER_UP = 1  # the pause, PRECHARGE ALL, eight REFRESHes and MODE come first, in this order
-    MODE = 2  # rows are closed; CAS latency 2, the controller's burst, sequential
+    MODE = 2  # rows are closed; the clock's CAS latency, the controller's burst, sequential
     OPEN = 3  # ACTIVATE: the bank was closed; READ, WRITE: it is open
     CLOSED = 4  # REFRESH, MODE: every bank is closed
     PRECHARGE_TIME = 5  # tRP
@@ -52,11 +52,13 @@ class Broken(IntEnum):
 
 
 class Sdram(Component):
-    """``broken`` stays at the first broken rule. ``storage``: a Verilog module that holds the words
-    (``sdram_storage``); without it an Amaranth memory does, for chips of few rows."""
+    """``broken`` stays at the first broken rule; ``clock_hz`` is the chip's own. ``storage``: a
+    Verilog module that holds the words (``sdram_storage``); without it an Amaranth memory does, for
+    chips of few rows."""
 
     def __init__(self, chip: Chip, clock_hz: float, burst: int, storage: str | None = None) -> None:
         self.chip, self.clock_hz, self.burst, self.storage = chip, clock_hz, burst, storage
+        self.cas = chip.cas(clock_hz)
         super().__init__(
             {
                 "enable": In(1),
@@ -71,9 +73,15 @@ class Sdram(Component):
             }
         )
 
-    def join(self, m: Module, pins: Any) -> None:
-        """Brings a controller's pins here, through the registers at the pads."""
-        m.d.sync += [
+    def join(self, m: Module, pins: Any, domain: str = "sync", late: int = 0) -> None:
+        """Brings pins here, through the registers at the pads, which are in a clock domain; words
+        that leave the chip are ``late`` clocks on their way."""
+        word = self.word_out
+        for number in range(late):
+            later = Signal.like(word, name=f"late_{number}")
+            m.d[domain] += later.eq(word)
+            word = later
+        m.d[domain] += [
             self.enable.eq(pins.enable),
             self.command.eq(pins.command),
             self.bank.eq(pins.bank),
@@ -81,7 +89,7 @@ class Sdram(Component):
             self.mask.eq(pins.mask),
             self.word_in.eq(pins.word_out),
             self.driven.eq(pins.drive),
-            pins.word_in.eq(self.word_out),
+            pins.word_in.eq(word),
         ]
 
     def elaborate(self, platform: object) -> Module:
@@ -158,7 +166,11 @@ class Sdram(Component):
 
     def _words(self, m: Module, reads: Value, writes: Value) -> None:
         """The words themselves; CAS - 1 cycles from a READ's sampling to the pin, less this one."""
-        assert CAS == 2
+        stored = self.word_out
+        for number in range(self.cas - 2):
+            earlier = Signal.like(stored, name=f"stored_{number}")
+            m.d.sync += stored.eq(earlier)
+            stored = earlier
         enable = Signal(self.chip.word_bits // 8)
         m.d.comb += enable.eq(Mux(writes, ~self.mask, 0))
         if self.storage:
@@ -169,7 +181,7 @@ class Sdram(Component):
                 i_at=self.at,
                 i_enable=enable,
                 i_in=self.word_in,
-                o_out=self.word_out,
+                o_out=stored,
             )
             return
         m.submodules.words = words = Memory(
@@ -182,7 +194,7 @@ class Sdram(Component):
             write.en.eq(enable),
             read.addr.eq(self.at),
             read.en.eq(reads),
-            self.word_out.eq(read.data),
+            stored.eq(read.data),
         ]
 
     # The rules -----------------------------------------------------------------------------------
@@ -225,8 +237,10 @@ class Sdram(Component):
         cuts = precharge & (self.all_banks | (self.bank == burst_bank))
         known = Cat(now.values()).any()
         unaligned = (self.address & (self.burst - 1)) != 0
-        drives = Signal()  # the chip, in this cycle
-        m.d.sync += drives.eq(reads)
+        drives = reads  # the chip, in this cycle
+        for number in range(self.cas - 1):
+            earlier, drives = drives, Signal(name=f"drives_{number}")
+            m.d.sync += drives.eq(earlier)
         return [
             *each,
             (Broken.OTHER_ROW, activate & younger("activate", chip.other_row)),
@@ -239,7 +253,7 @@ class Sdram(Component):
             (Broken.COMMAND, ~known | (any_command & ~self.enable)),
             (Broken.COMMAND, self.column_command & self.all_banks),
             (Broken.MODE, now[Command.MODE]
-             & (self.address != (CAS << 4 | (self.burst - 1).bit_length()))),
+             & (self.address != (self.cas << 4 | (self.burst - 1).bit_length()))),
             (Broken.POWER_UP, self._out_of_order(m, any_command)),
             (Broken.REFRESH_RATE, self._late(m)),
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A board without a processor: core, SDRAM and serial link on one clock.
+"""A board without a processor: core, SDRAM and serial link on one clock, or the SDRAM at twice it.
 
     serial line ─ receiver, transmitter ─ bridge ─┬─ registers ─ core
                                                   └─ shared memory ─ controller ─ SDRAM
@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Component, In, Out, connect, flipped
 from vdla.boards.soc.axi import AxiMemory
 from vdla.boards.soc.bridge import Bridge
 from vdla.boards.soc.memory import Shared
-from vdla.boards.soc.sdram import Chip, Controller, pins
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, Chip, Controller, HalfRate, Pads, pins
 from vdla.boards.soc.uart import Receiver, Transmitter, divisor_of
 from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
@@ -30,11 +30,13 @@ SHOWN = 1 << 20  # clocks for which a byte lights its LED
 
 
 class Soc(Component):
-    """``sdram`` goes to the pads' registers (``sdram/controller.py``, rule 1). The ``trace`` ports
-    are the core's; ``ready`` says that the memory has been set up.
+    """``sdram`` goes to the pads' registers (``sdram/pads.py``) in the clock domain
+    ``sdram_domain``. The ``trace`` ports are the core's; ``ready`` says that the memory has been
+    set up.
 
-    ``direct``: the core's registers are at the port ``registers``, and the serial link reaches the
-    memory alone. ``requests``: how many the memory's controller works on at once.
+    ``pads``: the ratio of the SDRAM's clock to this one's, and how late its words are. ``direct``:
+    the core's registers are at the port ``registers``, and the serial link reaches the memory
+    alone. ``requests``: how many the memory's controller works on at once.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class Soc(Component):
         clock_hz: float,
         baud: int = BAUD,
         *,
+        pads: Pads = ONE_CLOCK,
         direct: bool = False,
         requests: int = 2,
     ) -> None:
         self.config, self.chip, self.clock_hz = config, chip, clock_hz
         self.divisor = divisor_of(clock_hz, baud)
-        self.direct, self.requests = direct, requests
+        self.direct, self.requests, self.pads = direct, requests, pads
+        self.sdram_domain = "sync" if pads.ratio == 1 else FAST
         engines = len(numbered(config))
         super().__init__(
             {
@@ -73,7 +77,12 @@ class Soc(Component):
         config = self.config
         m.submodules.core = core = Core(config)
         m.submodules.controller = controller = Controller(
-            self.chip, self.clock_hz, config.port_bytes, tag_bits=2, requests=self.requests
+            self.chip,
+            self.clock_hz,
+            config.port_bytes,
+            tag_bits=2,
+            requests=self.requests,
+            pads=self.pads,
         )
         at_bits = controller.at_bits
         m.submodules.axi = axi = AxiMemory(config, at_bits)
@@ -95,7 +104,7 @@ class Soc(Component):
             connect(m, flipped(self.registers), core.registers)
         else:
             connect(m, bridge.registers, core.registers)
-        connect(m, controller.pins, flipped(self.sdram))
+        self._join_pads(m, controller)
         m.d.comb += [
             receiver.rx.eq(self.rx),
             bridge.data.eq(receiver.data),
@@ -123,6 +132,16 @@ class Soc(Component):
             )
         )
         return m
+
+    def _join_pads(self, m: Module, controller: Controller) -> None:
+        """Leads the controller's signals to the pads' registers."""
+        if self.pads.ratio == 1:
+            connect(m, controller.pins, flipped(self.sdram))
+            return
+        cas = self.chip.cas(self.pads.ratio * self.clock_hz)
+        m.submodules.half_rate = half_rate = HalfRate(self.chip, cas, self.pads)
+        connect(m, controller.pins, half_rate.inner)
+        connect(m, half_rate.outer, flipped(self.sdram))
 
     @staticmethod
     def _seen(m: Module, event: Signal) -> Signal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -17,10 +18,11 @@ from amaranth import Module
 from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.boards.models.sdram import Broken, Sdram
-from vdla.boards.soc.sdram import Chip
+from vdla.boards.models.sdram import Broken
+from vdla.boards.soc.sdram import FAST, ONE_CLOCK, Chip, Pads
 from vdla.boards.soc.soc import Soc
-from vdla.boards.virtual.serial import HERE, STORAGE
+from vdla.boards.virtual.chip import STORAGE, add_model, fast_clock, model_of
+from vdla.boards.virtual.serial import HERE
 from vdla.hw.csr import ADDRESS_BITS
 from vdla.hw.interfaces import axi_lite
 from vdla.hw.verilog import convert
@@ -44,12 +46,14 @@ NO_ERRORS = (0, 0)
 
 
 class Top(Component):
-    """The whole board; ``broken`` is the SDRAM's first broken rule."""
+    """The whole board; ``broken`` is the SDRAM's first broken rule. ``fast`` is the SDRAM's clock,
+    where that isn't the core's."""
 
-    def __init__(self, config: Config, chip: Chip, clock_hz: float, requests: int) -> None:
-        self.soc = Soc(config, chip, clock_hz, direct=True, requests=requests)
-        words = 8 * config.port_bytes // chip.word_bits
-        self.sdram = Sdram(chip, clock_hz, words, STORAGE)
+    def __init__(
+        self, config: Config, chip: Chip, clock_hz: float, requests: int, pads: Pads
+    ) -> None:
+        self.soc = Soc(config, chip, clock_hz, direct=True, requests=requests, pads=pads)
+        self.sdram = model_of(self.soc)
         self.shown = ("irq", "ready", "trace_running", "trace_start", "trace_finish")
         self.registers = {
             REGISTERS + name: (name, member.flow, member.shape)
@@ -59,6 +63,7 @@ class Top(Component):
             {
                 "aclk": In(1),
                 "aresetn": In(1),
+                **fast_clock(pads),
                 "broken": Out(range(max(Broken) + 1)),
                 **{name: Out(len(getattr(self.soc, name))) for name in self.shown},
                 **{
@@ -72,17 +77,17 @@ class Top(Component):
         """The SoC and a model of its SDRAM, in the clock of a simulator."""
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
-        m.submodules.soc, m.submodules.sdram = soc, sdram = self.soc, self.sdram
+        m.submodules.soc = soc = self.soc
+        add_model(m, self, soc, self.sdram)
         m.d.comb += [
             domain.clk.eq(self.aclk),
             domain.rst.eq(~self.aresetn),
-            self.broken.eq(sdram.broken),
+            self.broken.eq(self.sdram.broken),
             *(getattr(self, name).eq(getattr(soc, name)) for name in self.shown),
         ]
         for outer, (inner, flow, _) in self.registers.items():
             ours, its = getattr(self, outer), getattr(soc.registers, inner)
             m.d.comb += its.eq(ours) if flow == Out else ours.eq(its)
-        sdram.join(m, soc.sdram)
         return m
 
 
@@ -156,8 +161,10 @@ def build_library(
     clock_hz: float,
     multiplier_bits: int,
     requests: int = 2,
+    pads: Pads = ONE_CLOCK,
 ) -> Path:
-    """The library of a config on a board with such a chip; built once, then cached.
+    """The library of a config on a board with such a chip behind such pads; built once, then
+    cached.
 
     Raises:
         DeviceError: a tool is missing (names the command that installs it) or fails.
@@ -166,12 +173,13 @@ def build_library(
     platform = SimpleNamespace(multiplier_bits=multiplier_bits)  # what GEMM asks of it
 
     def make(work: Path) -> None:
-        top = Top(config, chip, clock_hz, requests)
+        top = Top(config, chip, clock_hz, requests, pads)
         (work / "board.v").write_text(convert(top, DESIGN.top, platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
-        build_bench(work, DESIGN, config, "libboard.so")
+        design = replace(DESIGN, fast=FAST if pads.ratio > 1 else None)
+        build_bench(work, design, config, "libboard.so")
 
     rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
-    kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}-{requests}"
+    kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}-{requests}-{pads.ratio}-{pads.late}"
     key = f"{config.hash}-{kind}-{sources_key(rooms)}-library"
     return cached(key, "libboard.so", "whole board", f"config {config.name}", make)

@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,7 +56,10 @@ def _core(config: Config) -> str:
 
 
 def _on_ulx3s(config: Config) -> str:
-    files, _ = trellis.design(find_board(ULX3S), config)
+    """The core in a ULX3S's design at the board's clock: any other one takes the same area, and not
+    every config's can be had there."""
+    board = find_board(ULX3S)
+    files, _ = trellis.design(board, replace(config, clock_mhz=round(board.clock_hz / 1e6)))
     return text(files[f"{NAME}.il"])
 
 
@@ -73,7 +76,7 @@ FLOWS: Mapping[str, Flow] = {
         script=lambda apart: trellis.script(apart=apart),
         area=trellis.area,
         rams=(trellis.BLOCK_RAM, trellis.LUT_RAM),
-        sources=("flows/trellis.py", "flows/script.py", "soc", "ulx3s.py"),
+        sources=("flows/trellis.py", "flows/script.py", "soc", "ulx3s.py", "ecp5_pll.py"),
         platform=SimpleNamespace(multiplier_bits=MULTIPLIER_BITS),
     ),
 }

@@ -1,7 +1,8 @@
 // The bench around a Verilated design that has a core in it: a clock, a driver for the core's
 // registers, the cycles of its engines' events, and waves.
 //
-// A cycle is: outputs are functions of registers; the memory answers them; the clock rises.
+// A cycle is: outputs are functions of registers; the memory answers them; the clock rises. A design
+// with a fast clock, VDLA_FAST, sees that rise in the middle of the cycle, and with the clock.
 //
 // The build writes names.h. It has the model, the names of the core's memories in it, and the file of
 // the class Memory: the bench's part of what lies behind the core's port. A Memory has
@@ -157,6 +158,7 @@ class Bench {
     // One clock cycle: the memory answers, engines' events are noted, the clock rises.
     void tick() {
         top_->aclk = 0;
+        set_fast(0);
         bool active = memory.serve();
         top_->eval();
         dump();
@@ -165,9 +167,22 @@ class Bench {
             idle_ = active ? 0 : idle_ + 1;
             ++now_;
         }
+#ifdef VDLA_FAST
+        for (int level : {1, 0}) {
+            set_fast(level);
+            top_->eval();
+        }
+#endif
         top_->aclk = 1;
+        set_fast(1);
         top_->eval();
         dump();
+    }
+
+    void set_fast([[maybe_unused]] int level) {
+#ifdef VDLA_FAST
+        top_->VDLA_FAST = level;
+#endif
     }
 
     void dump() {

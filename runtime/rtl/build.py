@@ -40,7 +40,8 @@ class Design:
     ``top``: its module, whose registers and trace are the core's. ``core``: the core's module, as
     Verilator names it. ``sources``: Verilog files. ``memory``: the C++ file of the bench's class
     Memory (bench.cpp says what it has). ``words``: the module and the path, instance and variable,
-    of a memory of the design that this class reaches as VDLA_WORDS.
+    of a memory of the design that this class reaches as VDLA_WORDS. ``fast``: the input of a clock
+    that rises with the core's, and once more in the middle of each of its cycles.
     """
 
     top: str
@@ -48,6 +49,7 @@ class Design:
     sources: tuple[str, ...]
     memory: Path
     words: tuple[str, str] | None = None
+    fast: str | None = None
 
 
 CORE = Design("vdla", "vdla.core", ("vdla.v",), HERE / "dram.h")
@@ -149,6 +151,8 @@ def _names(work: Path, design: Design, config: Config) -> str:
         f"#define VDLA_BANK_NUMBERS {' '.join(f'VDLA_NUMBER({f.name})' for f in fields(Banks))}",
         f"#define VDLA_ENGINES {len(engines(config))}",
     ]
+    if design.fast:
+        lines.append(f"#define VDLA_FAST {design.fast}")
     if design.words:
         _, path = design.words
         lines.append(f"#define VDLA_WORDS {name_of(path, path)}")

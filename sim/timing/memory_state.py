@@ -55,7 +55,7 @@ class Memory(Part):
 
 
 class Dram(Part):
-    """The numbers of a memory with banks: ``vdla.isa.memory.Banks``, field by field."""
+    """The numbers of a memory with banks that decide cycles: ``vdla.isa.memory.Banks`` has them."""
 
     count: int
     row_bytes: int

@@ -18,7 +18,6 @@ and a ``tail`` that count on for ever; a slot is such a number modulo ``RING``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
@@ -426,8 +425,8 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.latency = config.memory.latency
     settings.beat_cycles = -(-port // config.memory.bytes_per_cycle)
     if banks := config.memory.banks:
-        for name, value in asdict(banks).items():
-            setattr(settings.dram, name, value)
+        for name in Dram.__annotations__:
+            setattr(settings.dram, name, getattr(banks, name))
     settings.burst_beats = config.burst_beats
     settings.dram_pages = -(-dram.size // PAGE_BYTES)
     settings.reads_in_flight = config.reads_in_flight

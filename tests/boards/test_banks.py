@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.banks import Happened, Interpreter, Read, Write
-from vdla.boards.models.sdram import Broken, Sdram
+from tests.support.sdram import add_clocks, join_chip
+from vdla.boards.models.sdram import Broken
 from vdla.boards.soc.axi import AxiMemory
 from vdla.boards.soc.memory import Shared
-from vdla.boards.soc.sdram import AS4C16M16SA, Controller
+from vdla.boards.soc.sdram import AS4C16M16SA, ONE_CLOCK, Controller, Pads
 from vdla.boards.soc.sdram.chip import Command
 from vdla.isa.config import load_config
 
@@ -35,25 +36,27 @@ class Job:
 class Board:
     """The port, the controller and the chip; it runs one program after the other."""
 
-    def __init__(self, requests=2, port_bytes=4, clock=60e6, put_off=2):
+    def __init__(self, requests=2, port_bytes=4, clock=60e6, put_off=2, pads=ONE_CLOCK):
         config = replace(load_config("paper"), port_bytes=port_bytes)
-        self.controller = Controller(CHIP, clock, port_bytes, 2, requests, put_off)
+        self.controller = Controller(CHIP, clock, port_bytes, 2, requests, put_off, pads)
         self.axi = AxiMemory(config, self.controller.at_bits)
         shared = Shared(self.controller.at_bits, 8 * port_bytes, 1)
-        self.chip = Sdram(CHIP, clock, self.controller.words)
         m = Module()
-        m.submodules += [self.controller, self.axi, self.chip, shared]
+        m.submodules += [self.controller, self.axi, shared]
         connect(m, self.axi.memory, shared.first)
         connect(m, shared.memory, self.controller.memory)
-        self.chip.join(m, self.controller.pins)
+        self.chip = join_chip(m, self.controller, CHIP, clock, pads)
+        self.cycle_bytes = pads.ratio * CHIP.word_bits // 8
         self.port_bytes, self.memory, self.job, self.broken = port_bytes, {}, None, 0
         self.simulator = Simulator(m)
-        self.simulator.add_clock(1e-6)
+        add_clocks(self.simulator, pads)
         self.simulator.add_testbench(self._bench, background=True)
 
     def run(self, job):
         """What happens on the RTL, and what should."""
-        interpreter = Interpreter(self.controller.banks, self.port_bytes, WORD, self.memory)
+        interpreter = Interpreter(
+            self.controller.banks, self.port_bytes, self.cycle_bytes, self.memory
+        )
         copies = [Write(w.address, list(w.beats)) for w in job.writes]
         expected = interpreter.run(job.reads, copies)
         ends = [*(t for t, _ in expected.beats), *expected.answers]
@@ -168,6 +171,16 @@ BOARDS = {
     "the fastest clock": {"clock": 100e6, "put_off": 5},
     "long beats": {"port_bytes": 8},
     "longest beats": {"port_bytes": 16, "requests": 1},
+    "half rate": {"pads": Pads(2, 1)},
+    "half rate, one request": {"pads": Pads(2, 1), "requests": 1, "put_off": 0},
+    "half rate, CAS latency 2": {"pads": Pads(2), "clock": 25e6},
+    "half rate, CAS latency 2, late": {"pads": Pads(2, 1), "clock": 50e6, "put_off": 5},
+    "half rate, the fastest clock": {"pads": Pads(2, 1), "clock": 71e6, "put_off": 5},
+    "half rate, no word late": {"pads": Pads(2), "clock": 66e6},
+    "half rate, long beats": {"pads": Pads(2, 1), "port_bytes": 8, "clock": 70e6},
+    "half rate, longest beats": {"pads": Pads(2), "port_bytes": 16, "requests": 1},
+    "late words": {"pads": Pads(1, 1), "clock": 80e6},
+    "CAS latency 3": {"pads": Pads(1, 1), "clock": 142e6},
 }
 
 

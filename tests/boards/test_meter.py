@@ -124,18 +124,18 @@ def test_a_board_that_is_unplugged_costs_a_candidate_and_is_then_lost(layer):
 
 
 def test_a_board_of_another_config_is_refused():
-    paper = load_config("paper")
+    other = load_config("vta")
     text = (
-        f"expected a bitstream for config {paper.hash} (paper), found one for {TINY.hash}; "
+        f"expected a bitstream for config {other.hash} (vta), found one for {TINY.hash}; "
         "name the board's config, or load a bitstream of this one"
     )
     with desk(TINY, None) as (board,):
         where = f"board ulx3s at {board.port}"
         with pytest.raises(DeviceError) as refused:
-            check_boards(ULX3S, paper, [board.port])
+            check_boards(ULX3S, other, [board.port])
         assert str(refused.value) == f"{where}: {text}"
         with pytest.raises(RefusalError) as refused:
-            meter._device("ulx3s", paper, board.port)
+            meter._device("ulx3s", other, board.port)
         assert str(refused.value) == f"{where}: {text}"
         check_boards(ULX3S, TINY, [board.port])
         check_boards(ULX3S, TINY, [board.port])  # so the port was let go

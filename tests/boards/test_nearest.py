@@ -172,7 +172,7 @@ def counted(board, config, folder):
 @pytest.mark.parametrize("name", ["pynq-z2", "ulx3s"])
 def test_yosys_agrees(name, tmp_path):
     """Prints in per cent how much more is estimated than counted."""
-    board, start = find_board(name), load_config("narrow")
+    board, start = find_board(name), load_config("narrow", ["clock_mhz=100"])
     used = counted(board, start, tmp_path / "start")
     for other in (start.override(["block_out=8"]), load_config("tiny")):
         there = counted(board, other, tmp_path / str(other.hash))

@@ -8,9 +8,18 @@ import pytest
 from amaranth import Module
 from amaranth.sim import Simulator
 
+from tests.support.sdram import add_clocks, join_chip
 from vdla.boards.board import BoardError
-from vdla.boards.models.sdram import Broken, Sdram
-from vdla.boards.soc.sdram import AS4C16M16SA, REFRESHES_PUT_OFF, Controller, banks
+from vdla.boards.models.sdram import Broken
+from vdla.boards.soc.sdram import (
+    AS4C16M16SA,
+    FAST,
+    ONE_CLOCK,
+    REFRESHES_PUT_OFF,
+    Controller,
+    Pads,
+    banks,
+)
 from vdla.boards.soc.sdram.chip import ALL_BANKS, Command
 
 SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
@@ -19,16 +28,15 @@ SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_m
 class Board:
     """Controller, the registers at the pads, and the chip."""
 
-    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4):
-        self.controller = Controller(SMALL, clock, port_bytes, tag_bits=2)
-        self.chip = Sdram(chip, clock, self.controller.words)
-        self.m = m = Module()
-        m.submodules.controller, m.submodules.chip = self.controller, self.chip
-        self.chip.join(m, self.controller.pins)
+    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4, pads=ONE_CLOCK):
+        self.controller = Controller(SMALL, clock, port_bytes, tag_bits=2, pads=pads)
+        self.m, self.pads = Module(), pads
+        self.m.submodules.controller = self.controller
+        self.chip = join_chip(self.m, self.controller, chip, clock, pads)
 
     def run(self, *benches):
         simulator = Simulator(self.m)
-        simulator.add_clock(1e-6)
+        add_clocks(simulator, self.pads)
         for bench in benches:
             simulator.add_testbench(bench)
         simulator.run()
@@ -101,6 +109,7 @@ class Traffic:
         assert not self.expected
 
 
+HALF_RATE = {(25e6, 8, 0), (50e6, 16, 1), (71e6, 4, 1)}
 QUICK = {(25e6, 2), (25e6, 16), (100e6, 4), (100e6, 8)}  # all but these are long
 
 
@@ -113,6 +122,19 @@ QUICK = {(25e6, 2), (25e6, 16), (100e6, 4), (100e6, 8)}  # all but these are lon
 )
 def test_random_requests(clock, port_bytes):
     board = Board(clock=clock, port_bytes=port_bytes)
+    traffic = Traffic(board, seed=port_bytes, requests=120)
+    board.run(traffic.issue, traffic.watch)
+
+
+@pytest.mark.parametrize(
+    ("clock", "port_bytes", "late"),
+    [
+        pytest.param(*each, marks=() if each in HALF_RATE else pytest.mark.long)
+        for each in product([25e6, 50e6, 60e6, 71e6], [4, 8, 16], [0, 1])
+    ],
+)
+def test_random_requests_at_twice_the_clock(clock, port_bytes, late):
+    board = Board(clock=clock, port_bytes=port_bytes, pads=Pads(2, late))
     traffic = Traffic(board, seed=port_bytes, requests=120)
     board.run(traffic.issue, traffic.watch)
 
@@ -187,10 +209,30 @@ def test_one_command_at_a_time_and_its_address():
     assert seen[:10] == set_up
 
 
-@pytest.mark.parametrize(("clock", "port_bytes", "message"), [
-    (133e6, 4, "memory AS4C16M16SA-7: expected a clock of at most 100 MHz, found 133"),
-    (60e6, 32, "memory AS4C16M16SA-7: expected port_bytes 2, 4, 8 or 16, found 32"),
+def test_half_rate_commands_are_a_clock_long_and_mode_has_the_clocks_latency():
+    """Each command is in the first clock of a cycle; the second one has NOTHING."""
+    board, seen = Board(clock=70e6, pads=Pads(2, 1)), []
+
+    async def watch(ctx):
+        for clock in range(900):
+            await ctx.tick(FAST)
+            if (command := ctx.get(board.chip.command)) != Command.NOTHING:
+                seen.append((clock % 2, Command(command), ctx.get(board.chip.address)))
+
+    board.run(watch)
+    assert len({half for half, *_ in seen}) == 1
+    assert [each[1] for each in seen[:10]] == [
+        Command.PRECHARGE, *[Command.REFRESH] * 8, Command.MODE
+    ]  # fmt: skip
+    assert seen[9][2] == 0x31
+
+
+@pytest.mark.parametrize(("clock", "port_bytes", "ratio", "message"), [
+    (150e6, 4, 1, "memory AS4C16M16SA-7: expected a clock of at most 142.8 MHz, found 150"),
+    (75e6, 4, 2, "memory AS4C16M16SA-7: expected a clock of at most 142.8 MHz, found 150"),
+    (60e6, 32, 1, "memory AS4C16M16SA-7: expected port_bytes 2, 4, 8 or 16, found 32"),
+    (60e6, 2, 2, "memory AS4C16M16SA-7: expected port_bytes 4, 8 or 16, found 2"),
 ])  # fmt: skip
-def test_what_the_chip_cannot_do(clock, port_bytes, message):
+def test_what_the_chip_cannot_do(clock, port_bytes, ratio, message):
     with pytest.raises(BoardError, match=message):
-        banks(SMALL, clock, port_bytes)
+        banks(SMALL, clock, port_bytes, pads=Pads(ratio))

@@ -161,8 +161,8 @@ def test_a_module_that_the_device_cannot_run(module, local):
 
 
 def test_a_board_of_another_config(module, local, board):
-    paper = load_config("paper")
-    reply = carry_out(replace(order(module, "board"), config=paper), module.to_bytes(), len)
+    other = load_config("vta")
+    reply = carry_out(replace(order(module, "board"), config=other), module.to_bytes(), len)
     assert reply.kind is DeviceError
     assert reply.text.startswith(f"board ulx3s at {board.port}: expected a bitstream for config ")
 

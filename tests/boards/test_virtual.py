@@ -14,6 +14,7 @@ from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault, register
+from vdla.names.configs import resolve_on
 from vdla.runtime.board.driver import BoardFault, Driver
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.errors import DeviceError
@@ -63,6 +64,19 @@ def test_digits_as_on_the_simulator(device, digits):
         assert same(found.outputs, expected)
         assert found.cycles > 0
     assert device.transport.sent_again == 0
+
+
+@pytest.mark.long
+def test_digits_with_the_sdram_at_twice_the_clock(digits):
+    """The serial line's bits are clocks of the core, which has one for two of the SDRAM's."""
+    _, inputs, expected = digits
+    config = resolve_on("ulx3s", "tiny", ["clock_mhz=66", "memory.banks.clock_ratio=2"])
+    found = connect(BOARD, config, virtual=True)
+    device = BoardDevice(config, found, Driver(found, limit=PATIENT))
+    ready = Executor(api.compile("digits", config), device)
+    assert same(ready.run(inputs).outputs, expected)
+    assert found.sent_again == 0
+    assert found.owner.close() is None
 
 
 class Unreliable:

@@ -308,3 +308,19 @@ def test_a_header_without_banks():
     values = load_config("tiny").to_dict()
     values["memory"] = {**values["memory"], "banks": None}
     assert parse_config(values, "tiny", "header") == load_config("tiny")
+
+
+def test_the_ratio_of_a_drams_clocks_is_one_unless_it_is_said():
+    """A config without it keeps its text, and with that the keys of what was made for it."""
+    one = load_config("ulx3s")
+    assert one.memory.banks.clock_ratio == 1
+    assert "clock_ratio" not in one.to_dict()["memory"]["banks"]
+    two = one.override(["memory.banks.clock_ratio=2"])
+    assert two.to_dict()["memory"]["banks"]["clock_ratio"] == 2
+    assert two != one
+    assert two.hash == one.hash
+    for config in (one, two):
+        assert parse_config(config.to_dict(), "ulx3s", "header") == config
+    with pytest.raises(ConfigError) as caught:
+        one.override(["memory.banks.clock_ratio=3"])
+    assert str(caught.value) == "memory.banks: expected 1 ≤ clock_ratio ≤ 2, found 3"

@@ -17,6 +17,7 @@ from vdla.compiler.models.builder import Builder, images
 from vdla.compiler.models.networks import _basic_block
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.isa.config import load_config
+from vdla.names.configs import resolve_on
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
 
@@ -95,6 +96,18 @@ def test_ulx3s():
 def test_other_configs(name):
     base, settings = CONFIGS[name]
     assert_equal(Machines(load_config(base, settings), board="ulx3s"), 100)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "mhz", "port"), [
+    ("tiny", 30, 4), ("tiny", 60, 4), ("tiny", 70, 4), ("tiny", 66, 8), ("ulx3s", 60, 4),
+])  # fmt: skip
+def test_an_sdram_at_twice_the_clock(name, mhz, port):
+    """CAS latencies 2 and 3, words that come in time and later, beats of one and two cycles."""
+    wide = [] if port == 4 else [f"port_bytes={port}", "block_in=16", "block_out=8",
+                                 "inp_bytes=4096", "wgt_bytes=8192", "acc_bytes=8192"]  # fmt: skip
+    settings = [f"clock_mhz={mhz}", "memory.banks.clock_ratio=2", *wide]
+    assert_equal(Machines(resolve_on("ulx3s", name, settings), board="ulx3s"), 100)
 
 
 @pytest.mark.long

@@ -44,9 +44,9 @@ class Happened:
 
 
 class Interpreter:
-    def __init__(self, banks, port_bytes, word_bytes, memory):
+    def __init__(self, banks, port_bytes, cycle_bytes, memory):
         self.b, self.port_bytes, self.memory = banks, port_bytes, memory
-        self.beat_cycles = -(-port_bytes // word_bytes)
+        self.beat_cycles = -(-port_bytes // cycle_bytes)
         self.open, self.latest = {}, {}
         self.now = self.next = self.address = self.beat = None
         self.due, self.on_its_way, self.closed, self.took_write = 0, False, False, True

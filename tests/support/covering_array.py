@@ -106,6 +106,7 @@ LEVELS: Mapping[str, Mapping[str, Level]] = {
     BANKS + "refresh_interval": _numbers(90, 500, 1 << 16),
     BANKS + "refreshes_put_off": _numbers(0, 8),
     BANKS + "start_cycles": _numbers(1, 300),
+    BANKS + "clock_ratio": _numbers(1, 2),
 }  # fmt: skip
 
 

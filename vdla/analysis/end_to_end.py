@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from vdla.boards import clocked
 from vdla.boards.board import Board
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
@@ -89,7 +90,7 @@ def end_to_end(
         config: the accelerator's, whose clock counts unless there is a board.
         board: what it runs on; without one, memory is taken to be shared, as on a Zynq.
     """
-    clock = board.clock_hz if board else config.clock_mhz * 1e6
+    clock = clocked(board, config).clock_hz if board else config.clock_mhz * 1e6
     own = [
         sum(step.seconds for step in result.steps if step.kind != Accelerate.KIND)
         for result in results

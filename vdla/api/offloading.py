@@ -11,7 +11,7 @@ from vdla.api.comparisons import compare
 from vdla.api.host import host_time
 from vdla.api.models import compile
 from vdla.api.modules import random_inputs
-from vdla.boards import find_board
+from vdla.boards import clocked, find_board
 from vdla.boards.board import Board
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
@@ -38,6 +38,7 @@ def offload(model: str | Path, options: Offload) -> OffloadResult:
     """
     board = find_board(options.board)
     config = resolve_on(options.board, options.config, options.settings)
+    board = clocked(board, config)
     file, shapes = model_file(model), options.shapes
     alone = host_time(file, board.host, config=config, shapes=shapes)
     left = host_time(file, board.host, device="sim", config=config, shapes=shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream
 from vdla.boards.flows import find_flow, folder_of
-from vdla.names.configs import resolve
+from vdla.names.configs import resolve_on
 from vdla.options import Synth
 from vdla.options.spelling import takes
 
@@ -20,5 +20,5 @@ def synth(board: str, options: Synth) -> Bitstream:
     """
     chosen = find_board(board)
     flow = find_flow(chosen, options.toolchain)
-    machine = resolve(options.config or chosen.config, options.settings)
+    machine = resolve_on(board, options.config, options.settings)
     return flow(chosen, machine, folder_of(chosen, machine, options.out), options.progress)

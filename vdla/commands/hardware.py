@@ -22,14 +22,13 @@ from vdla.analysis.lockstep import (
 from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
 from vdla.api.modules import random_inputs
-from vdla.boards import find_board
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import load_config
-from vdla.names.configs import resolve
+from vdla.names.configs import resolve_on
 from vdla.names.farms import farm_pool
 from vdla.options import Lockstep
 from vdla.options.spelling import require
@@ -48,8 +47,7 @@ def lockstep(options: Lockstep, json: bool) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere, or when a program ends
     otherwise than it was made to."""
     require(options)
-    own = find_board(options.board).config if options.board else "paper"
-    chosen = resolve(options.config or own, options.settings)
+    chosen = resolve_on(options.board, options.config, options.settings)
     machines = Machines(chosen, options.board)
     coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla.boards import find_board, memory_of
-from vdla.isa.config import MEMORY, Config, load_config
+from vdla.boards.board import Board, BoardError
+from vdla.isa.config import BANKS, MEMORY, Config, load_config
 from vdla.names.kinds import check_kind
 from vdla.options.spelling import UsageError
 from vdla.sim.energy import EnergyTable, load_table
+
+CLOCK_RATIO = BANKS + "clock_ratio"  # which a board's memory is computed for
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
@@ -20,8 +23,7 @@ def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config
         ConfigError: the config doesn't exist or describes no machine.
         UsageError: it is none of these, or the settings are no list.
     """
-    if isinstance(settings, str) or not isinstance(settings, Iterable):
-        raise UsageError(f"settings: expected a list of KEY=VALUE, found {settings!r}")
+    _check_settings(settings)
     if isinstance(config, Config):
         return config.override(settings)
     check_kind("config", "a config, its name or TOML file", config, str | Path)
@@ -32,7 +34,8 @@ def resolve_on(
     board: str | None, config: str | Path | Config | None, settings: Iterable[str] = ()
 ) -> Config:
     """A config in front of a board's memory, by default the board's; without a board, ``resolve``'s
-    and by default ``paper``. Settings of the memory go before the board's.
+    and by default ``paper``. Settings of the memory go before the board's, but for the ratio of
+    clocks, for which the board's memory is computed.
 
     Raises:
         BoardError: there is no such board, or its memory can't carry what the config's core sends.
@@ -41,10 +44,36 @@ def resolve_on(
     if board is None:
         return resolve("paper" if config is None else config, settings)
     chosen = find_board(board)
-    result = resolve(chosen.config if config is None else config, settings)
-    if any(setting.startswith(MEMORY) for setting in settings):
-        return result
-    return replace(result, memory=memory_of(chosen, result))
+    _check_settings(settings)
+    ratios = [each for each in settings if each.partition("=")[0].strip() == CLOCK_RATIO]
+    others = [each for each in settings if each not in ratios]
+    named = chosen.config if config is None else config
+    if any(setting.startswith(MEMORY) for setting in others):
+        return resolve(named, settings)
+    return _in_front(chosen, resolve(named, others), ratios)
+
+
+def _in_front(board: Board, config: Config, ratios: list[str]) -> Config:
+    """The config in front of the board's memory, at the ratio of clocks that a setting asks for."""
+    if not ratios:
+        return replace(config, memory=memory_of(board, config))
+    if config.memory.banks is None:
+        config = replace(config, memory=memory_of(board, config))
+    config = config.override(ratios)
+    result = replace(config, memory=memory_of(board, config))
+    banks, asked = result.memory.banks, config.memory.banks
+    if asked and banks and banks.clock_ratio != asked.clock_ratio:
+        raise BoardError(
+            f"board {board.name}: expected {CLOCK_RATIO} = {banks.clock_ratio}, "
+            f"found {asked.clock_ratio}"
+        )
+    return result
+
+
+def _check_settings(settings: Iterable[str]) -> None:
+    """Raises UsageError when the settings are no list."""
+    if isinstance(settings, str) or not isinstance(settings, Iterable):
+        raise UsageError(f"settings: expected a list of KEY=VALUE, found {settings!r}")
 
 
 def energy_table(name: str | None) -> EnergyTable | None:

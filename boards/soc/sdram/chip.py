@@ -1,17 +1,19 @@
 """SDR SDRAMs by their datasheets: sizes, times, commands and pins.
 
-A clock of the chip is a cycle of the controller, which is a cycle of the core.
+The chip has one clock, or two, in a cycle of the controller, which is a cycle of the core.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
-from math import ceil
+from math import ceil, floor
 
 from amaranth.lib.wiring import In, Out, Signature
 
-CAS = 2  # clocks from a read command to its first word, by the chip's count
+from vdla.boards.board import BoardError
+
 ALL_BANKS = 1 << 10  # A10 of PRECHARGE
 POWER_UP_REFRESHES = 8
 MOST_PUT_OFF = 8  # refreshes: more would leave a row without one for too long
@@ -26,8 +28,9 @@ def whole_clocks(nanoseconds: float, clock_hz: float) -> int:
 class Chip:
     """An SDRAM by its datasheet: sizes in bits, times in nanoseconds.
 
-    ``cas2_mhz``: the fastest clock at CAS latency 2. ``access``, ``hold``: output valid after the
-    clock, and until after the next; ``setup``, ``keep``: of its inputs, before and after.
+    CAS latencies are clocks from a read command to its first word: ``clock`` is the shortest clock
+    at each, ``access`` the time from a clock's edge to its word. A word stays for ``hold`` after
+    the next edge; inputs have to be valid for ``setup`` before an edge and ``keep`` after it.
     """
 
     name: str
@@ -45,8 +48,8 @@ class Chip:
     other_row: float  # tRRD
     write_recovery: float  # tWR, tDPL
     mode_clocks: int  # tMRD
-    cas2_mhz: float
-    access: float
+    clock: Mapping[int, float] = field(hash=False)  # tCK, by CAS latency
+    access: Mapping[int, float] = field(hash=False)  # tAC, by CAS latency
     hold: float
     setup: float
     keep: float
@@ -71,6 +74,21 @@ class Chip:
         """From one refresh to the next."""
         return int(self.refresh_ms * 1e6 / (1 << self.row_bits) * clock_hz / 1e9)
 
+    def cas(self, chip_hz: float) -> int:
+        """The least CAS latency at a clock of the chip.
+
+        Raises:
+            BoardError: the clock is too fast for the chip.
+        """
+        fit = [cas for cas, least in self.clock.items() if chip_hz * least <= 1e9 * (1 + 1e-9)]
+        if not fit:
+            most = floor(1e4 / min(self.clock.values())) / 10
+            raise BoardError(
+                f"memory {self.name}: expected a clock of at most {most:g} MHz, "
+                f"found {chip_hz / 1e6:g}"
+            )
+        return min(fit)
+
 
 AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), table 16
     name="AS4C16M16SA-7",
@@ -88,8 +106,8 @@ AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), tab
     other_row=14,
     write_recovery=14,
     mode_clocks=2,
-    cas2_mhz=100,
-    access=6,
+    clock={2: 10, 3: 7},
+    access={2: 6, 3: 5.4},
     hold=2.5,
     setup=1.5,
     keep=0.8,
@@ -108,8 +126,9 @@ class Command(IntEnum):
     NOTHING = 0b0111
 
 
-def pins(chip: Chip) -> Signature:
-    """Signals that go to the pads' registers, and ``words_in``, which comes from them."""
+def pins(chip: Chip, words: int = 1) -> Signature:
+    """Signals that go to the pads' registers, and ``word_in``, which comes from them; ``words`` of
+    the chip at a time, the first in the low bits."""
     return Signature(
         {
             "enable": Out(1),  # CKE
@@ -117,8 +136,8 @@ def pins(chip: Chip) -> Signature:
             "bank": Out(chip.bank_bits),
             "address": Out(chip.address_pins),
             "mask": Out(chip.word_bits // 8),
-            "word_out": Out(chip.word_bits),
+            "word_out": Out(words * chip.word_bits),
             "drive": Out(1),
-            "word_in": In(chip.word_bits),
+            "word_in": In(words * chip.word_bits),
         }
     )

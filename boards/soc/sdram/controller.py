@@ -1,10 +1,10 @@
-"""Controller of an SDR SDRAM with CAS latency 2, at the core's clock.
+"""Controller of an SDR SDRAM, at the core's clock; the chip has the same one, or twice as fast.
 
     taken → checked → (PRECHARGE →) ACTIVATE → column commands, one per beat → words
 
 1. docs/timing.md, section 12, says what happens in which cycle; ``numbers.py`` has its numbers
-   for a chip and a clock. Every pin passes one register at the pad: what is shown in cycle t is at
-   the chip in t + 1, and the first word of a read shown in t is seen in t + 1 + CAS.
+   for a chip and its clocks. ``pads.py`` says when what is shown in a cycle reaches the chip, and
+   in which one its first words are seen: as many at a time as the chip has clocks in a cycle.
 2. While one request's columns move, the next one's row is opened. With ``requests`` = 1 the next is
    taken when the one at work has given its last command.
 3. A beat is one burst of the chip and never leaves a row: beats are aligned.
@@ -20,6 +20,7 @@ from vdla.boards.soc.memory import port
 from vdla.boards.soc.sdram.chip import ALL_BANKS, Chip, Command, pins
 from vdla.boards.soc.sdram.data import read_words, write_words
 from vdla.boards.soc.sdram.numbers import REFRESHES_PUT_OFF, banks, words_of
+from vdla.boards.soc.sdram.pads import ONE_CLOCK, Pads
 from vdla.boards.soc.sdram.power_up import PowerUp
 from vdla.boards.soc.sdram.refresh import Refresh
 from vdla.boards.soc.sdram.requests import Place, Requests, Rows
@@ -42,15 +43,17 @@ class Controller(Component):
         tag_bits: int,
         requests: int = 2,
         refreshes_put_off: int = REFRESHES_PUT_OFF,
+        pads: Pads = ONE_CLOCK,
     ) -> None:
-        self.words = words_of(chip, port_bytes)
-        self.banks = banks(chip, clock_hz, port_bytes, requests, refreshes_put_off)
-        self.chip, self.clock_hz = chip, clock_hz
+        self.words = words_of(chip, port_bytes, pads.ratio)
+        self.beat_cycles = self.words // pads.ratio
+        self.banks = banks(chip, clock_hz, port_bytes, requests, refreshes_put_off, pads)
+        self.chip, self.clock_hz, self.ratio = chip, clock_hz, pads.ratio
         self.at_bits = chip.address_bits - (port_bytes - 1).bit_length()
         super().__init__(
             {
                 "memory": In(port(self.at_bits, 8 * port_bytes, tag_bits)),
-                "pins": Out(pins(chip)),
+                "pins": Out(pins(chip, pads.ratio)),
                 "ready": Out(1),
                 "begins": In(1),
             }
@@ -68,7 +71,7 @@ class Controller(Component):
             Place(name, self.at_bits, len(memory.tag), self.words, chip) for name in ("now", "next")
         )
         self.work = work = Requests(m, now, next_, rows, waits)
-        self.column = column = Wait(m, "column", self.words)
+        self.column = column = Wait(m, "column", self.beat_cycles)
         column.start(work.moves)
         work.command(column.over, memory.write_valid, refresh)
         free = ~next_.full
@@ -112,6 +115,6 @@ class Controller(Component):
             wrote.eq(work.moves & now.write),
             memory.done.eq(wrote & work.ends),
         ]
-        write_words(m, self.pins, self.words, memory.write_data, wrote)
+        write_words(m, self.pins, self.beat_cycles, memory.write_data, wrote)
         marks = (work.moves & ~now.write, work.ends, now.tag)
-        read_words(m, self.pins, memory, self.words, marks)
+        read_words(m, self.pins, memory, self.banks.read_cycles, marks)

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
-from vdla.boards.soc.sdram.chip import CAS
 from vdla.hw.interfaces import Port
 
 
-def write_words(m: Module, pins: Port, words: int, beat: Value, moves: Value) -> None:
-    """Sends a beat's first word in the cycle in which it ``moves``, the others in those after."""
+def write_words(m: Module, pins: Port, cycles: int, beat: Value, moves: Value) -> None:
+    """Sends a beat's first words in the cycle in which it ``moves``, the others in those after:
+    ``cycles`` in all."""
     bits = len(pins.word_out)
-    rest = Signal((words - 1) * bits)
-    more = Signal(range(words))
+    rest = Signal((cycles - 1) * bits)
+    more = Signal(range(cycles))
     m.d.comb += [
         pins.drive.eq(moves | (more != 0)),
         pins.word_out.eq(Mux(moves, beat[:bits], rest[:bits])),
     ]
     with m.If(moves):
-        m.d.sync += [rest.eq(beat[bits:]), more.eq(words - 1)]
+        m.d.sync += [rest.eq(beat[bits:]), more.eq(cycles - 1)]
     with m.Elif(more != 0):
         m.d.sync += [rest.eq(rest >> bits), more.eq(more - 1)]
 
 
-def read_words(m: Module, pins: Port, memory: Port, words: int, marks: tuple[Value, ...]) -> None:
-    """Shows a beat at ``memory`` CAS + 1 + ``words`` cycles after its column command.
+def read_words(m: Module, pins: Port, memory: Port, cycles: int, marks: tuple[Value, ...]) -> None:
+    """Shows a beat at ``memory``, ``cycles`` after its column command.
 
     ``marks`` of this cycle: whether a read's command is shown, whether it is the request's last,
     and its tag.
     """
     mark = Cat(*marks)
-    for stage in range(CAS + words):
+    for stage in range(cycles - 1):
         later = Signal(len(mark), name=f"coming_{stage}")
         m.d.sync += later.eq(mark)
         mark = later

@@ -8,7 +8,6 @@ from amaranth import Module, Mux, Signal
 
 from vdla.boards.soc.sdram.chip import (
     ALL_BANKS,
-    CAS,
     POWER_UP_REFRESHES,
     Chip,
     Command,
@@ -16,18 +15,22 @@ from vdla.boards.soc.sdram.chip import (
 )
 from vdla.hw.interfaces import Port
 from vdla.isa.memory import Banks
+from vdla.support.numbers import ceil_div
 
 
 class PowerUp:
     """``ready`` once the chip has been set up; until then it shows the commands at the pins."""
 
     def __init__(self, m: Module, chip: Chip, clock_hz: float, banks: Banks, words: int) -> None:
+        """``words``: of the chip in a beat."""
         self.m, self.ready = m, Signal(name="set_up")
         pause = whole_clocks(chip.power_up, clock_hz)
-        self._after = (banks.precharge, banks.refresh_cycles, chip.mode_clocks)
+        mode = ceil_div(chip.mode_clocks, banks.clock_ratio)
+        self._after = (banks.precharge, banks.refresh_cycles, mode)
         self._wait = Signal(range(max(pause, *self._after)), name="power_up_wait", init=pause - 1)
         self._step = Signal(range(POWER_UP_REFRESHES + 3), name="power_up_step")
-        self._mode = CAS << 4 | (words - 1).bit_length()  # sequential bursts of a beat
+        cas = chip.cas(clock_hz * banks.clock_ratio)
+        self._mode = cas << 4 | (words - 1).bit_length()  # sequential bursts of a beat
 
     def show(self, pins: Port) -> None:
         """Shows the step's command when the wait before it is over."""

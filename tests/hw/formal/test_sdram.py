@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 from amaranth import Array, Cat, Const, Mux, Signal
 
-from vdla.boards.soc.sdram import AS4C16M16SA, Controller, power_up
+from vdla.boards.soc.sdram import AS4C16M16SA, Controller, Pads, power_up
 from vdla.boards.soc.sdram.chip import ALL_BANKS, MOST_PUT_OFF, Command
 from vdla.boards.soc.sdram.requests import State
 
@@ -60,8 +60,12 @@ def fits(proof, wait, since):
     proof.check(since != 0)
 
 
-def build(proof, requests, *, honest=True):
-    controller = Controller(CHIP, 60e6, 4, 1, requests, refreshes_put_off=1)
+CLOCKS = {"as the core": (60e6, Pads()), "twice the core": (70e6, Pads(2, 1))}
+
+
+def build(proof, requests, clocks="as the core", *, honest=True):
+    clock, pads = CLOCKS[clocks]
+    controller = Controller(CHIP, clock, 4, 1, requests, refreshes_put_off=1, pads=pads)
     proof.add(controller)
     chip = Chip(proof.m, controller, controller.ready)
     waits, work, banks = controller.waits, controller.work, controller.banks
@@ -143,8 +147,8 @@ def rules(proof, controller, chip, banks, since, latest):
         proof.check(~chip.open[b], when=opens | refresh)
     proof.check(latest["activate"] >= banks.other_row, when=now[Command.ACTIVATE])
     anything = Cat(each for command, each in now.items() if command != Command.NOTHING).any()
-    proof.check(latest["refresh"] >= banks.refresh_cycles, when=anything)
-    proof.check(latest["column"] >= controller.words, when=chip.column)
+    proof.check(latest["refresh"] >= banks.refresh_cycles, when=anything | (chip.open != 0))
+    proof.check(latest["column"] >= controller.beat_cycles, when=chip.column)
     proof.check(latest["read"] >= banks.read_to_write, when=now[Command.WRITE])
     proof.check(latest["write"] >= banks.write_to_read, when=now[Command.READ])
     at = work.now
@@ -167,9 +171,11 @@ def short_power_up(monkeypatch):
     monkeypatch.setattr(power_up, "POWER_UP_REFRESHES", 1)
 
 
-@pytest.mark.parametrize("requests", [1, 2])
-def test_no_rule_of_the_chip_is_broken(proof, requests):
-    controller, chip = build(proof, requests)
+@pytest.mark.parametrize(("requests", "clocks"), [
+    (1, "as the core"), (2, "as the core"), (2, "twice the core"),
+])  # fmt: skip
+def test_no_rule_of_the_chip_is_broken(proof, requests, clocks):
+    controller, chip = build(proof, requests, clocks)
     now = chip.now
     proof.cover(now[Command.WRITE] & controller.work.ends & ~controller.work.next.full)
     proof.prove(depth=3, reach=26)
@@ -180,11 +186,13 @@ def test_a_longer_wait_would_be_broken(proof):
     proof.refute(depth=26)
 
 
-@pytest.mark.parametrize("honest", [True, False])
-def test_a_program_finds_the_memory_as_after_power_up(proof, honest):
+@pytest.mark.parametrize(("honest", "clocks"), [
+    (True, "as the core"), (False, "as the core"), (True, "twice the core"),
+])  # fmt: skip
+def test_a_program_finds_the_memory_as_after_power_up(proof, honest, clocks):
     """In cycle ``start_cycles`` of a program every row is closed, no wait is under way and no
     refresh is due, in whatever state of a refresh it began, if no request was at work."""
-    controller, chip = build(proof, 2)
+    controller, chip = build(proof, 2, clocks)
     work, waits, refresh = controller.work, controller.waits, controller.refresh
     start = controller.banks.start_cycles if honest else controller.banks.start_cycles - 1
     m, begins = proof.m, controller.begins
