@@ -20,9 +20,9 @@
 7. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
-8. With ``alu_lanes`` there are multipliers for so many lanes. They take the vector's groups of lanes
-   one after the other, ``group`` says which. What they have of a group before the last is kept
-   until combine, and is zero for other micro-ops.
+8. With ``alu_lanes`` there are multipliers for so many lanes. They take the vector's groups one
+   after the other, ``group`` says which. What they have of a group before the last is kept until
+   combine, and is zero for other micro-ops.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class Alu(Component):
             multiply.high.eq(Mux(far, low, Mux(weighs, y[:WADD_BITS].as_signed(), high))),
             multiply.only_high.eq(far),
             multiply.factor.eq(factor),
-            multiply.high_factor.eq(Mux(weighs, self.imm[: FACTOR_BITS[1]], factor)),
+            multiply.high_factor.eq(Mux(weighs, self.imm[:WEIGHT_BITS].as_signed(), factor)),
         ]
         return multiply, requantize
 

@@ -51,7 +51,7 @@ def cut(config: Config, beat: Value, left: Value) -> tuple[Value, Value]:
 
 
 def _cut(config: Config, at: Value, in_last: Value, left: Value) -> tuple[Value, Value]:
-    """``cut`` of a burst that begins ``at`` a beat of its block; ``in_last``: of its page's last."""
+    """``cut`` of a burst that begins ``at`` a beat of its block, the page's last if ``in_last``."""
     reach = (config.burst_beats - 1).bit_length()  # of the limit, in bits
     to_end = ((1 << reach) - at)[: reach + 1]
     limit = Const(config.burst_beats, reach + 1)

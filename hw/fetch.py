@@ -109,7 +109,7 @@ class Fetch(Component):
             sent.eq(request.valid & request.ready),
         ]
         place, beats = self.base[offset:], Signal(most.bit_length(), name="stream")
-        m.d.comb += beats.eq(scaled(self.length, per))
+        m.d.sync += beats.eq(scaled(self.length, per))  # it stays from START on
         bursts.go(self.idle | sent, self.idle, Run(place, beats, outside(place)))
         with m.If(self.idle):
             m.d.sync += more.eq(self.length != 0)
@@ -169,8 +169,8 @@ class Fetch(Component):
     ) -> data.View:
         """The head: an instruction, if it is ``valid``, and what there is to know of it."""
         roles = ring_of(self.config).roles
-        marks = {name: 1 for name in ("malformed", "misaligned", "ends")}
-        shape = data.StructLayout({"valid": 1, **marks, "engine": len(roles), "word": len(word)})
+        marks = dict.fromkeys(("valid", "malformed", "misaligned", "ends"), 1)
+        shape = data.StructLayout({**marks, "engine": len(roles), "word": len(word)})
         head = valid_register(shape, 1, "head")
         opcode, numbers = word[:OPCODE_BITS], numbered(self.config)
         m.d.comb += [shows.eq(arrived & (~head.valid | dispatch)), self.word.eq(head.word)]

@@ -81,8 +81,8 @@ def split(x: Value) -> tuple[Value, Value]:
 class Requantize(Component):
     """``round_half_even(value / 2**shift) + zero`` in front of limits of ``bits`` bits.
 
-    ``moved``, ``above`` and ``below`` follow three cycles after the inputs, ``zero`` comes two after
-    them. ``window`` is the value shifted right by ``shift``'s 16s alone, a cycle later.
+    ``moved``, ``above`` and ``below`` follow three cycles after the inputs, ``zero`` comes two
+    after them. ``window`` is the value shifted right by ``shift``'s 16s alone, a cycle later.
 
     A ``wide`` one has ``quotient``, two cycles after the inputs, of 32 bits, rounded down. In the
     next cycle it says whether one is to be added, ``up``, and whether it is ``too_high`` or

@@ -36,12 +36,10 @@ class Runs:
         self.m, self.first = m, first
         bits = beat_bits(config) + 1
         bases = [Signal(bits, name=f"base_{a}", reset_less=True) for a in "xyz"]
-        self._sizes = [
-            _kept(value, f"runs_{a}") for a, value in zip("xyz", first.sizes, strict=True)
-        ]
-        self._strides = [
-            _kept(value, f"stride_{a}") for a, value in zip("xyz", first.strides, strict=True)
-        ]
+        self._sizes, self._strides = (
+            [_kept(value, f"{name}_{a}") for a, value in zip("xyz", values, strict=True)]
+            for name, values in (("runs", first.sizes), ("stride", first.strides))
+        )
         self.beats = _kept(first.beats, "run")
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", self._sizes, strict=True)]
         self._nest = Nest(loops, bases, self._strides)

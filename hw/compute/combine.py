@@ -123,9 +123,7 @@ class Combine:
         """Keeps the operands that READ has read, and connects what comes with them."""
         m, alu, read = self.m, self.alu, self.stages[0].operation
         takes = delayed(m, self.early.takes, EARLY - 1, "takes", reset_less=False)
-        kept = [
-            Signal(len(each), name=f"{n}_kept", reset_less=True) for n, each in zip("xy", (x, y))
-        ]
+        kept = [Signal(len(x), name=f"{name}_kept", reset_less=True) for name in "xy"]
         with m.If(takes):
             m.d.sync += [kept[0].eq(x), kept[1].eq(y)]
         m.d.comb += [alu.x.eq(kept[0]), alu.y.eq(kept[1])]

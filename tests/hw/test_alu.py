@@ -8,7 +8,7 @@ import pytest
 from arithmetic import near, simulate, wrapped
 from plain_operations import result
 
-from vdla.hw.alu import DEPTH, WEIGHED, Alu
+from vdla.hw.alu import DEPTH, Alu
 from vdla.hw.options.tables import LOOKED_UP
 from vdla.isa.config import load_config
 from vdla.isa.instructions import AluOp, operations
@@ -89,8 +89,6 @@ def stream(micro_ops, option="table_bytes=512"):
         index = 0
         for n in range(DEPTH, len(padded)):
             early, late, now = padded[n], padded[n - DEPTH + 1], padded[n - DEPTH]
-            weighed = padded[n - WEIGHED]
-            weighs = weighed["op"] == AluOp.WADD and not (weighed["first"] or weighed["gemm"])
             for name in ("op", "use_imm", "imm", "weight"):
                 ctx.set(getattr(unit, name), early[name])
             ctx.set(unit.x[0], early["x"])
@@ -99,8 +97,6 @@ def stream(micro_ops, option="table_bytes=512"):
                 ctx.set(getattr(unit, f"late_{name}"), late[name])
             for name in ("zero", "low", "high"):
                 ctx.set(getattr(unit, name), late[name])
-            ctx.set(unit.y_weight, weighed["imm"])
-            ctx.set(unit.unweighed, not weighs)
             none = now["word"] if inverts(now) else 0
             ctx.set(unit.late_x[0], now["x"] if reads_late(now) else none)
             ctx.set(unit.sums[0], now["sums"] if now["gemm"] else 0)

@@ -14,7 +14,7 @@ from vdla.boards.flows.yosys import area_in, script, total
 from vdla.hw.gemm import Gemm
 from vdla.hw.verilog import run_yosys
 
-CYCLES = 5  # from the data of the scratchpads to the sums
+CYCLES = 6  # from the operands to the sums
 INT8 = (-128, 127)
 NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 

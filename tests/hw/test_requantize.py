@@ -25,7 +25,7 @@ from vdla.hw.requantize import (
 )
 from vdla.isa.numbers import pack_scale, rq, saturate, unpack_scale
 
-ROUND_CYCLES = 2
+ROUND_CYCLES = 3
 VALUES = st.integers(-(1 << VALUE_BITS - 1), (1 << VALUE_BITS - 1) - 1)
 
 
@@ -42,12 +42,12 @@ class Limited(Component):
     def elaborate(self, platform):
         m = Module()
         cycles = MULTIPLY_CYCLES if self.multiplies else 0
-        zero = delayed(m, self.zero, cycles + 1, "zero").as_signed()
+        zero = delayed(m, self.zero, cycles + 2, "zero").as_signed()
         if self.multiplies:
             multiply, unit = scaler(m, 0, self.bits, self.shift, zero)
             low, high = split(self.x)
             m.d.comb += [multiply.low.eq(low), multiply.high.eq(high)]
-            m.d.comb += multiply.factor.eq(self.factor)
+            m.d.comb += [multiply.factor.eq(self.factor), multiply.high_factor.eq(self.factor)]
         else:
             m.submodules.requantize = unit = Requantize(self.bits)
             m.d.comb += [unit.value.eq(self.value), unit.shift.eq(self.shift), unit.zero.eq(zero)]
@@ -57,7 +57,7 @@ class Limited(Component):
         return m
 
 
-def stream(unit, inputs, cycles):
+def stream(unit, inputs, cycles, output="result"):
     """What comes out ``cycles`` after each of a row of inputs, given in consecutive cycles."""
     results = []
 
@@ -65,7 +65,7 @@ def stream(unit, inputs, cycles):
         for values in [*inputs, *[{}] * cycles]:
             for name, value in values.items():
                 ctx.set(getattr(unit, name), value)
-            results.append(ctx.get(unit.result))
+            results.append(ctx.get(getattr(unit, output)))
             await ctx.tick()
 
     simulate(unit, drive)
@@ -83,15 +83,26 @@ def test_multiply():
         {
             "low": near(random, 18),
             "high": near(random, 15),
-            "factor": near(random, 25),
+            "factor": factor,
+            "high_factor": factor,
             "only_high": random.randrange(2),
         }
-        for _ in range(3000)
+        for factor in (near(random, 25) for _ in range(3000))
     ]
     results = stream(Multiply(), inputs, MULTIPLY_CYCLES)
     for i, result in zip(inputs, results, strict=True):
         low = 0 if i["only_high"] else i["low"]
         assert result == (low + (i["high"] << LOW_BITS)) * i["factor"], i
+
+
+def test_two_products():
+    random, unit = Random(2), Multiply()
+    bits = {"low": 18, "high": 18, "factor": 25, "high_factor": 25}
+    inputs = [{name: near(random, n) for name, n in bits.items()} for _ in range(3000)]
+    wanted = [
+        (i["low"] * i["factor"] + i["high"] * i["high_factor"]) % (1 << WINDOW_BITS) for i in inputs
+    ]
+    assert stream(unit, inputs, MULTIPLY_CYCLES, "total") == wanted
 
 
 def limits(random, bits):
@@ -148,7 +159,7 @@ def test_window_is_the_value_shifted_by_16s():
     random = Random(6)
     inputs = [{"value": near(random, 57), "shift": random.randrange(64)} for _ in range(500)]
     wanted = [(i["value"] >> (i["shift"] & 48)) % (1 << WINDOW_BITS) for i in inputs]
-    assert stream(unit, inputs, 0) == wanted
+    assert stream(unit, inputs, 1) == wanted
 
 
 @pytest.mark.parametrize("bits", [8, 9])
