@@ -73,7 +73,7 @@ class Space:
     @cached_property
     def digest(self) -> str:
         """12 hex digits over the base config, the values and the constraints."""
-        base = {**self.base.to_dict(), "name": ""}
+        base = {"name": "", **self.base.machine}
         parts = (base, {**self.parameters}, [each.text for each in self.constraints])
         return digest([], also=json.dumps(parts, sort_keys=True), digits=12)
 
