@@ -17,6 +17,7 @@ from vdla.boards.flows.files import digest, write
 from vdla.boards.flows.fit import check_fit
 from vdla.boards.flows.ipxact import SPIRIT, fusesoc
 from vdla.boards.flows.project import c_header
+from vdla.isa.clock import Clock
 from vdla.isa.config import load_config
 from vdla.isa.manual import systemrdl
 from vdla.isa.registers import registers
@@ -352,6 +353,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
     made = xray.synthesize(BOARD, CONFIG, tmp_path / "a")
     assert args["yosys"].read_text() == "-q vdla.ys\n"
     assert args["nextpnr"].read_text() == (
+        "--version\n"
         "--chipdb /chips/xc7z020clg400.bin --xdc vdla.xdc --json vdla.json --fasm vdla.fasm "
         "--freq 100 --seed 1 --timing-allow-fail\n"
     )
@@ -363,6 +365,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
         "--frm_file vdla.frames --output_file vdla.bit\n"
     )
     assert (made.fmax_mhz, made.used) == (104.2, {"lut": 3})
+    assert made.clock == Clock("routed", "nextpnr-xilinx", BOARD.name, 1, 104.2)
     assert (tmp_path / "a/vdla.bit.bin").exists()
 
 
