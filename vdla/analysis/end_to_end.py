@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from vdla.boards.board import Board
+from vdla.boards.board import Board, clock_on
+from vdla.isa.clock import at_clock
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
 from vdla.runtime.module import Module
@@ -37,9 +38,10 @@ class EndToEnd:
 
     ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
     ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
-    how they get from one to the other. ``clock_mhz`` is the accelerator's. ``unknown`` are
-    operators that onnxruntime runs, whose time a model doesn't have; ``undecided`` are choices, of
-    which both ways count in a modelled time, and loops and calls that count once.
+    how they get from one to the other. ``clock_mhz`` is the accelerator's, ``clock_source``
+    where it comes from: "routed", "estimated" or "asked". ``unknown`` are operators that
+    onnxruntime runs, whose time a model doesn't have; ``undecided`` are choices, of which both ways
+    count in a modelled time, and loops and calls that count once.
     """
 
     host: str
@@ -50,6 +52,7 @@ class EndToEnd:
     transport: str
     accelerator_ms: float
     clock_mhz: float
+    clock_source: str
     unknown: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
 
@@ -57,6 +60,11 @@ class EndToEnd:
     def total_ms(self) -> float:
         """The whole inference."""
         return self.host_ms + self.transfer_ms + self.accelerator_ms
+
+    @property
+    def at_clock(self) -> str:
+        """The phrase behind each time of the accelerator: ``at 200 MHz (asked)``."""
+        return at_clock(self.clock_mhz, self.clock_source)
 
     @property
     def text(self) -> str:
@@ -69,7 +77,7 @@ class EndToEnd:
         return (
             f"end to end {self.total_ms:.2f} ms: host {self.host_ms:.2f} ms ({how}), transfers "
             f"{self.transfer_ms:.2f} ms ({self.transfer_bytes:,} bytes, {self.transport}), "
-            f"accelerator {self.accelerator_ms:.2f} ms{without}"
+            f"accelerator {self.accelerator_ms:.2f} ms {self.at_clock}{without}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -108,6 +116,7 @@ def end_to_end(
         transport=transport_of(board),
         accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
         clock_mhz=clock / 1e6,
+        clock_source=(clock_on(board, config) if board else config.clock).source,
         unknown=host.unknown if host else (),
         undecided=host.undecided if host else (),
     )
@@ -133,6 +142,7 @@ def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToE
         transport=transport_of(None),
         accelerator_ms=cycles / config.clock_mhz / 1e3,
         clock_mhz=config.clock_mhz,
+        clock_source=config.clock.source,
         unknown=host.unknown,
         undecided=host.undecided,
     )
