@@ -91,5 +91,6 @@ def _levels(kind: Kind) -> Kind:
 
 
 def of_pin(table: Mapping[str, float], pin: str) -> float | None:
-    """What a table says of a pin; None where it says nothing."""
+    """Figure that a table has for a pin, by its whole name or without its number; None if it has
+    none."""
     return table.get(pin, table.get(pin.rstrip("0123456789")))

@@ -54,6 +54,7 @@ def _print(made: Bitstream) -> None:
     console.print(f"wrote {wrote}", soft_wrap=True)
     what = made.hashed[0] if len(made.hashed) == 1 else f"its {len(made.hashed)} files"
     if not made.clock.is_asked:
-        console.print("the config's file may say so:")
-        console.print(f"clock_mhz = {board.clock_hz / 1e6:.0f}\n{made.clock.to_toml()}")
+        own = f"clock_mhz = {board.clock_hz / 1e6:.0f}"
+        for line in ("the config's file may say so:", own, *made.clock.to_toml().splitlines()):
+            console.print(line, highlight=False)
     console.print(f"SHA-256 {digest(Path(made.folder), made.hashed)} of {what}", soft_wrap=True)
