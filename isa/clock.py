@@ -85,7 +85,7 @@ class Clock:
             return f"routed by {self.tool} for {self.board}{seed}, at {self.reached_mhz:g} MHz"
         if self.source == ESTIMATED:
             return (
-                f"estimated for {self.part}: {self.levels} levels of {self.level_ns:g} ns, "
+                f"estimated for {self.part}: {self.levels} levels of {self.level_ns:.3g} ns, "
                 f"{self.most_mhz:.1f} MHz"
             )
         return "asked: no tool has routed it"

@@ -1,9 +1,8 @@
 """Delays of 7-series cells at speed grade -1, in ns.
 
 Flip-flops and LUTs are AMD's (DS187 and DS181: T_CKO 0.456, T_ILO 0.124 for -1). Carry chains, LUT
-RAMs, block RAMs and DSPs are those of yosys's models (techlibs/xilinx/cells_sim.v), which are
-Project X-Ray's figures of the slow corner. Wires are estimates: no tool that is at hand routes this
-family (``WIRES`` says by what).
+RAMs, block RAMs and DSPs are those of yosys's models (techlibs/xilinx/cells_sim.v), most of which
+are Project X-Ray's. Wires are an estimate: no tool that is at hand routes this family.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from vdla.explore.clock.cells import (
 )
 
 CLOCK_TO_Q, LUT = 0.456, 0.124
-# A hop of 7-series' interconnect with its switches takes 0.3 to 0.5 ns, and Vivado's reports of
-# designs that fill a third of an XC7Z020 have 60 to 70 % of a path in wires; with these figures
-# the paths of `paper` have so much.
+# No routed design has confirmed these: a wire to one sink of 0.45 ns, a fourth of it for each
+# doubling of sinks, half of it where a column of blocks has to be reached. With them wires are four
+# fifths of the longest path of `paper`. A file data/routed-xc7.toml scales them.
 WIRES = Wires(first=0.45, doubling=0.12, block=0.25)
 CARRY: Mapping[str, Mapping[str, float]] = {  # worst of a slice's four bits
     "O": {"S": 0.582, "DI": 0.596, "CI": 0.334, "CYINIT": 0.642},

@@ -88,7 +88,7 @@ def _show(result: Evaluation, part: str) -> None:
         rows.append((model, *("–" * 3 if cycles == inf else (f"{cycles:,.0f}", *shown))))
     title = f"{result.config.name}, memory {result.config.memory.name}; cycles by {result.level}"
     table(title, ["model", "cycles", f"ms {result.clock.at}", f"ms {own.at_clock}"], rows)
-    console.print(f"clock {result.clock.text}: {result.clock.origin.text}")
+    console.print(f"clock {result.clock.origin.text}")
     if result.area is not None:
         from vdla.explore.area.families import FAMILIES  # with Amaranth, which not everybody has
 

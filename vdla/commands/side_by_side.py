@@ -60,7 +60,8 @@ def _print(model: str, designs: SideBySide) -> None:
     total = "total" if designs.common == designs.layers else "total of common layers"
     rows = [[name, *designs.cells(name)] for name in designs.layers]
     rows.append([total, *designs.cells(None)])
-    table(f"{model}, layer by layer: {designs.clocks}", columns, rows)
+    table(f"{model}, layer by layer", columns, rows)
+    console.print(f"ms of {designs.clocks}")
     for place, label in enumerate(designs.labels):
         if whole := designs.end_to_end(place):
             console.print(f"{label}: {whole.text}")
