@@ -17,22 +17,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from vdla.boards.flows.yosys import (
-    LUT_RAMS,
     Flat,
     area,
     by_size,
     total,
-    unit_of,
     unshared,
 )
 from vdla.boards.parts import XC7Z020
 from vdla.explore.area.mapping import netlist
+from vdla.explore.clock.paths import Paths
+from vdla.explore.clock.series_7 import SERIES_7
 from vdla.isa.config import Config, engine_options, load_config
 from vdla.isa.identity import OPTIONS
 
@@ -45,64 +44,25 @@ VALUES = {  # of options: 1 is on else
 }
 
 
-class Paths:
-    """Levels of logic between registers; what a register gives comes at 0."""
-
-    def __init__(self, flat: Flat) -> None:
-        self.flat = flat
-        self.driver: dict[int, tuple[int, str]] = {}
-        for index, (_, kind, pins, _) in enumerate(flat.cells):
-            for pin, bits in pins.items():
-                if flat.directions[kind][pin] == "output":
-                    self.driver |= {bit: (index, pin) for bit in bits if bit is not None}
-        self._known: dict[tuple[int, str], int] = {}
-
-    def arrival(self, bits: list[Any]) -> int:
-        """Levels behind the latest of some nets; 0 for constants and inputs."""
-        return max((self._output(*self.driver[b]) for b in bits if b in self.driver), default=0)
-
-    def _output(self, index: int, pin: str) -> int:
-        key = (index, pin)
-        if key not in self._known:
-            _, kind, pins, _ = self.flat.cells[index]
-            levels = [
-                self.arrival(pins[name]) + (0 if kind == "CARRY4" and name == "CI" else 1)
-                for name in _followed(kind, pin, pins)
-            ]
-            self._known[key] = max(levels, default=0)
-        return self._known[key]
-
-    def longest(self) -> dict[str, int]:
-        """The longest path that ends at a register of each unit."""
-        worst: dict[str, int] = {}
-        for path, kind, pins, _ in self.flat.cells:
-            if kind.startswith(("FD", "RAM", "DSP")):
-                unit = unit_of(path)
-                inputs = (b for p, b in pins.items() if self.flat.directions[kind][p] == "input")
-                worst[unit] = max([worst.get(unit, 0), *map(self.arrival, inputs)])
-        return worst
-
-    def bare_multipliers(self) -> int:
-        """DSPs whose multiplier has logic before it, or no register behind it."""
-        bare = 0
-        for _, kind, pins, parameters in self.flat.cells:
-            if kind != "DSP48E1":
-                continue
-            has = {name: str(value).endswith("1") for name, value in parameters.items()}
-            fed = {"A": has["AREG"] or has["ADREG"], "B": has["BREG"], "D": has["ADREG"]}
-            before = all(inside or self.arrival(pins[p]) == 0 for p, inside in fed.items())
-            bare += not (before and (has["MREG"] or has["PREG"]))
-        return bare
+def levels(flat: Flat) -> Paths:
+    """Levels of logic between registers, in the place of ns."""
+    return Paths(flat, SERIES_7.levels)
 
 
-def _followed(kind: str, output: str, pins: dict[str, list[Any]]) -> list[str]:
-    """The input pins that an output follows without a clock."""
-    if kind.startswith(("FD", "DSP", "RAMB")):
-        return []
-    if kind in LUT_RAMS:  # a read follows its address
-        address = f"ADDR{output[-1]}" if output.startswith("DO") else "DPRA"
-        return [pin for pin in pins if pin.startswith(address)]
-    return [pin for pin in pins if pin not in ("O", "CO")]
+def bare_multipliers(paths: Paths) -> int:
+    """DSPs whose multiplier has logic before it, or no register behind it."""
+    bare = 0
+    for _, kind, pins, parameters in paths.flat.cells:
+        if kind != "DSP48E1":
+            continue
+        has = {name: str(value).endswith("1") for name, value in parameters.items()}
+        fed = {"A": has["AREG"] or has["ADREG"], "B": has["BREG"], "D": has["ADREG"]}
+        before = all(
+            inside or all(paths.arrival(net) <= 0 for net in pins[pin] if net is not None)
+            for pin, inside in fed.items()
+        )
+        bare += not (before and (has["MREG"] or has["PREG"]))
+    return bare
 
 
 def with_options(config: Config) -> dict[str, Config]:
@@ -124,7 +84,7 @@ def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
     rows = {}
     for name, each in with_options(config).items():
         flat = Flat(netlist(each, apart=apart))
-        rows[name] = {**total(area(flat)), "depth": max(Paths(flat).longest().values())}
+        rows[name] = {**total(area(flat)), "depth": round(levels(flat).period_ns())}
     if as_json:
         print(json.dumps(rows))
         return
@@ -149,11 +109,12 @@ def main() -> None:
         print_options(config, apart=not arguments.flat, as_json=arguments.json)
         return
     flat = Flat(netlist(config, apart=not arguments.flat))
-    units, paths = area(flat), Paths(flat)
-    levels, bare = paths.longest(), paths.bare_multipliers()
+    units, paths = area(flat), levels(flat)
+    depths = {unit: round(depth) for unit, depth in paths.longest().items()}
+    bare = bare_multipliers(paths)
     whole = total(units)
     if arguments.json:
-        print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": levels,
+        print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": depths,
                           "unshared": unshared(flat), "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
@@ -167,7 +128,7 @@ def main() -> None:
             *(f"{count[k]:,.10g}" for k in LIMITS),
             f"{count['lut'] / macs:.1f}",
             f"{count['dsp'] / macs:.2f}",
-            str(levels.get(name, max(levels.values()) if name == "total" else "")),
+            str(depths.get(name, max(depths.values()) if name == "total" else "")),
         )
     table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--configs", default="ulx3s,ulx3s-wide")
     arguments = parser.parse_args()
     for config in map(load_config, arguments.configs.split(",")):
-        table = Table(title=f"{config.name}, milliseconds at {config.clock_mhz} MHz")
+        table = Table(title=f"{config.name}, milliseconds {config.at_clock}")
         for column in ("model", "memory", "schedules for the first", "its own", "won back"):
             table.add_column(column, justify="left" if column in ("model", "memory") else "right")
         for model in arguments.models.split(","):

@@ -42,7 +42,7 @@ def main() -> None:
             name,
             f"{config.block_in}×{config.block_out}",
             f"{cycles:,}",
-            f"{1e3 * seconds:.1f}",
+            f"{1e3 * seconds:.1f} {config.at_clock}",
             f"{gops:.1f}",
             f"{100 * gops / config.peak_gops:.1f} %",
             config.memory.name,

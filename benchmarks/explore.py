@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -80,7 +80,7 @@ class Replay:
 def enumerate_space(arguments: argparse.Namespace) -> Replay:
     """The table of a space; what the log lacks of it is evaluated now."""
     space = load_space(arguments.space)
-    judge = evaluator(arguments.models.split(","))
+    judge = replace(evaluator(arguments.models.split(",")), asked_mhz=space.asked_mhz)
     objectives = arguments.objectives.split(",")
     arguments.cache.parent.mkdir(exist_ok=True)
     with (

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from vdla.isa.clock import Clock
+from vdla.isa.config import Config
 from vdla.isa.memory import Memory
 from vdla.support.errors import UserError
 from vdla.support.install import pip_install
@@ -57,12 +59,20 @@ class Board:
     memory: Memory | None = None
 
 
+def clock_on(board: Board, config: Config) -> Clock:
+    """Origin of the clock that a config's core has on a board: the config's own where it was routed
+    for this board and clock, else asked."""
+    same = board.clock_hz == config.clock_mhz * 1e6 and config.clock.board == board.name
+    return config.clock if same else Clock()
+
+
 @dataclass(frozen=True)
 class Bitstream:
     """Products of a flow: files, and the device's share that is used.
 
-    ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place. ``hashed`` names
-    the files in ``folder`` that are the same whenever inputs and tools are.
+    ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place, and ``clock``,
+    what a config may say of its clock, is an asked one. ``hashed`` names the files in ``folder``
+    that are the same whenever inputs and tools are.
     """
 
     board: Board
@@ -74,3 +84,4 @@ class Bitstream:
     fmax_mhz: float | None
     used: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    clock: Clock = field(default_factory=Clock)

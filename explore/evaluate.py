@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from vdla.boards.parts import LFE5U_85F, XC7Z020, Part
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
+from vdla.explore.design_clock import DesignClock, design_clock
 from vdla.explore.errors import ExploreError
 from vdla.explore.networks import Networks, Work, bound_cycles
 from vdla.isa.config import Config
@@ -29,8 +30,8 @@ BOUND, MODEL, EXACT, TUNED = "bound", "model", "exact", "tuned"  # levels, from 
 NO_PART = "none"
 PARTS = {XC7Z020.device: XC7Z020, "ulx3s": LFE5U_85F}
 AREA_OBJECTIVES = ("luts", "ffs", "dsps", "brams")
-ENERGY = "energy"
-OBJECTIVES = ("cycles", *AREA_OBJECTIVES, ENERGY, "multipliers", "buffer_bytes")
+ENERGY, MS = "energy", "ms"
+OBJECTIVES = ("cycles", MS, *AREA_OBJECTIVES, ENERGY, "multipliers", "buffer_bytes")
 
 
 class AreaDependencyError(UserError, ImportError):
@@ -126,13 +127,15 @@ class Evaluation:
     exactly, with that model's schedules or tuned ones. ``total`` is their weighted sum, infinity
     for a design that ``reasons`` call illegal. ``layers`` are a model's cycles by layer, where they
     are known. ``energy_uj`` is the models' weighted energy by the table ``energy_table``.
-    ``area`` is of the part's family: estimated, or by yosys where it is ``mapped``.
+    ``area`` is of the part's family: estimated, or by yosys where it is ``mapped``. ``clock`` is a
+    model's for the part, or one that is asked for.
     """
 
     config: Config
     level: str
     cycles: Mapping[str, float]
     total: float
+    clock: DesignClock
     area: Area | None = None
     reasons: tuple[str, ...] = ()
     layers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -145,12 +148,19 @@ class Evaluation:
         """Whether the design can be built and runs all networks."""
         return not self.reasons
 
+    @property
+    def ms(self) -> float:
+        """The time of ``total`` cycles at the clock, in ms."""
+        return self.clock.milliseconds(self.total)
+
     def objective(self, name: str) -> float:
         """One of ``OBJECTIVES``, to be minimized; infinity for an illegal design."""
         if not self.legal:
             return inf
         if name == "cycles":
             return self.total
+        if name == MS:
+            return self.ms
         if name in AREA_OBJECTIVES:
             return inf if self.area is None else float(getattr(self.area, name))
         if name == ENERGY:
@@ -169,6 +179,9 @@ class Evaluation:
             "legal": self.legal,
             "reasons": list(self.reasons),
             "cycles": number(self.total),
+            "ms": number(self.ms),
+            "clock_mhz": number(self.clock.mhz),
+            "clock_source": self.clock.source,
             "networks": {
                 name: {"cycles": number(cycles), "layers": dict(self.layers.get(name, {}))}
                 for name, cycles in self.cycles.items()
@@ -219,7 +232,8 @@ class Evaluator:
 
     ``models`` are the names of the networks that each model is made of, by its name; a model's
     cycles are the sum of theirs. ``weights`` are the models' shares of the total, 1 unless given.
-    ``table`` is what energy is estimated by, if it is.
+    ``table`` is what energy is estimated by, if it is. ``asked_mhz`` is the clock of every design,
+    in the place of the model's.
     """
 
     networks: Networks
@@ -227,6 +241,7 @@ class Evaluator:
     weights: Mapping[str, float] = field(default_factory=dict)
     part: str = NO_PART
     table: EnergyTable | None = None
+    asked_mhz: int | None = None
 
     def bound(self, config: Config) -> Evaluation:
         """Evaluation of a design at best: cycles that no schedule goes below; nothing is compiled.
@@ -292,7 +307,8 @@ class Evaluator:
         layers = {m: _layers({n: outcomes[n].layers for n in own}) for m, own in
                   self.models.items()}  # fmt: skip
         total = inf if reasons else total
-        result = Evaluation(config, level, cycles, total, area, tuple(reasons), layers)
+        clock = design_clock(config, family_of(self.part), self.asked_mhz)
+        result = Evaluation(config, level, cycles, total, clock, area, tuple(reasons), layers)
         if self.table is None or level == MODEL or reasons:
             return result
         used = {m: sum(outcomes[n].energy_uj or 0.0 for n in own) for m, own in

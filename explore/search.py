@@ -45,6 +45,7 @@ from vdla.support.tables import html_table
 
 CONFIG = "config"  # the level before the bound
 DOMINATED = "dominated at its best by an evaluated design"
+WHOLE = 100  # from which on a figure is shown without digits behind the point
 SEARCHED = 0.75  # of a search's seconds, where the front is tuned in the others
 
 Progress = Callable[[str, int, int], None]
@@ -114,6 +115,11 @@ class Exploration:
         return [self.evaluations[point] for point in self.front]
 
     @property
+    def clocks(self) -> str:
+        """The source of every design's clock in a word: "estimated" or "asked"."""
+        return self.baseline.clock.source
+
+    @property
     def rejected(self) -> dict[str, int]:
         """Number of designs that each rule or network refused; what was only dominated isn't
         counted.
@@ -138,7 +144,7 @@ class Exploration:
             [name, *(_shown(value) for value in each.vector(self.objectives)), text]
             for (name, each), text in zip(designs, [*settings, ""], strict=True)
         ]
-        note = "areas are estimates of a model that is fitted to yosys"
+        note = f"areas are estimates of a model that is fitted to yosys; clocks are {self.clocks}"
         estimated = any(not each.mapped for each in self.points)
         columns = ["design", *self.objectives, "settings"]
         return html_table(repr(self), columns, rows, note if estimated else "")
@@ -169,7 +175,9 @@ class Exploration:
 
 def _shown(value: float) -> object:
     """A figure of a design; a dash where it isn't known."""
-    return round(value) if isfinite(value) else "–"
+    if not isfinite(value):
+        return "–"
+    return round(value) if value >= WHOLE else round(value, 3)
 
 
 class Search:

@@ -3,6 +3,7 @@
     name = "small"
     base = "tiny"                                        # what every design starts from
     constraints = ["block_in <= block_out"]
+    clock_mhz = 100                                      # asked of every design; else a model's
 
     [parameters]
     block_in = [4, 8, 16]                                # a list
@@ -38,7 +39,7 @@ from vdla.support.names import check_name
 SPACES = Path(__file__).parent / "spaces"
 DEFAULT = "default"
 MOST_VALUES = 1024  # of one parameter
-KEYS = ("name", "base", "constraints", "parameters")
+KEYS = ("name", "base", "constraints", "clock_mhz", "parameters")
 
 Point = tuple[int, ...]
 
@@ -52,13 +53,15 @@ class Space:
     """Designs around a base config.
 
     ``parameters`` are the values of each parameter, ascending, by its name; ``memory.`` and a name
-    are the memory's.
+    are the memory's. ``asked_mhz`` is the clock that is asked of every design; without it a model
+    estimates each one's.
     """
 
     name: str
     base: Config
     parameters: Mapping[str, tuple[int, ...]]
     constraints: tuple[Constraint, ...] = ()
+    asked_mhz: int | None = None
 
     @property
     def size(self) -> int:
@@ -73,7 +76,7 @@ class Space:
     @cached_property
     def digest(self) -> str:
         """12 hex digits over the base config, the values and the constraints."""
-        base = {**self.base.to_dict(), "name": ""}
+        base = {"name": "", **self.base.machine}
         parts = (base, {**self.parameters}, [each.text for each in self.constraints])
         return digest([], also=json.dumps(parts, sort_keys=True), digits=12)
 
@@ -167,7 +170,9 @@ def parse_space(data: Mapping[str, object], name: str, where: str) -> Space:
     check_name(given, where, ExploreError)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ExploreError(f"{where}: expected constraints to be a list of strings, found {texts}")
-    config = load_config(base)
+    config, asked = load_config(base), _asked(data.get("clock_mhz"), where)
+    if asked is not None:
+        config = config.override([f"clock_mhz={asked}"])
     parameters = _parameters(data.get("parameters", {}), config, where)
     constraints = tuple(Constraint(text) for text in texts)
     for constraint in constraints:
@@ -175,7 +180,16 @@ def parse_space(data: Mapping[str, object], name: str, where: str) -> Space:
             constraint.check(_all_values(config))
         except ExploreError as error:
             raise ExploreError(f"{where}: {error}") from None
-    return Space(given, config, parameters, constraints)
+    return Space(given, config, parameters, constraints, asked)
+
+
+def _asked(given: object, where: str) -> int | None:
+    """The clock in MHz that a space asks of every design; None where it asks for none."""
+    if given is None:
+        return None
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ExploreError(f"{where}: expected clock_mhz to be an integer > 0, found {given!r}")
+    return given
 
 
 def _parameters(data: object, base: Config, where: str) -> dict[str, tuple[int, ...]]:

@@ -2,7 +2,8 @@
 
 A config is a TOML file. Its top-level keys describe the hardware and make up the **config hash**
 that every program carries; its ``[memory]`` table describes the DRAM behind the port and is not
-part of the hash, since one bitstream meets many memories.
+part of the hash, since one bitstream meets many memories; nor is its ``[clock]`` table, which says
+where the clock comes from (``clock.py``).
 
     name = "paper"
     block_in = 16        # lanes of an INP vector
@@ -22,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vdla.isa.clock import TABLE, Clock, at_clock, clock_of
 from vdla.isa.memory import Banks, Memory
 from vdla.isa.options import OPTIONS, options_of
 from vdla.isa.parameters import (
@@ -31,6 +33,7 @@ from vdla.isa.parameters import (
     parameter,
     parameter_line,
     parameters,
+    typed,
 )
 from vdla.isa.scratchpads import Mem
 from vdla.support.named_toml import names_in, read_toml
@@ -42,7 +45,7 @@ CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
 PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
 MEMORY, BANKS = "memory.", "memory.banks."  # scopes of keys; those of the config itself have none
-TABLES = ("memory", "banks")  # keys whose values are tables
+TABLES = (TABLE, "memory", "banks")  # keys whose values are tables
 
 
 def _with_options(cls: type[T]) -> type[T]:
@@ -61,6 +64,7 @@ class Config:
     """One accelerator. Sizes are in bytes unless they say otherwise.
 
     It has a parameter for each option, too, which the option's file in ``isa/options`` declares.
+    ``clock`` says where the clock comes from; configs that differ in nothing else are equal.
     """
 
     name: str = field(metadata={"doc": "the config's name"})
@@ -78,6 +82,7 @@ class Config:
     reads_in_flight: int = pace("read bursts LOAD keeps in flight", 32, high=512)
     read_buffer_beats: int = pace("beats LOAD can have requested and not yet written", 256)
     writes_in_flight: int = pace("write bursts STORE keeps in flight", 16, high=512)
+    clock: Clock = field(default_factory=Clock)
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -139,7 +144,9 @@ class Config:
 
     @cached_property
     def _key(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        values = asdict(self)
+        del values[TABLE]
+        return json.dumps(values, sort_keys=True)
 
     @cached_property
     def _hash(self) -> int:  # a config keys many caches
@@ -239,6 +246,11 @@ class Config:
         """Peak throughput; a multiply-add counts as two operations."""
         return 2 * self.macs_per_cycle * self.clock_mhz / 1000
 
+    @property
+    def at_clock(self) -> str:
+        """The phrase behind each time at this clock: ``at 200 MHz (asked)``."""
+        return at_clock(self.clock_mhz, self.clock.source)
+
     @cached_property
     def untimed(self) -> Config:
         """The config with a neutral memory and pace, without options that change no instruction:
@@ -247,13 +259,14 @@ class Config:
         neutral = {f.name: f.metadata["low"] for f in paces}
         options = (option.parameter for option in OPTIONS if option.parameter.pace)
         neutral |= {each.name: each.off for each in options}
-        return replace(self, **neutral, memory=Memory())
+        return replace(self, **neutral, clock=Clock(), memory=Memory())
 
     @cached_property
     def hash(self) -> str:
-        """8 hex digits over every hardware parameter; the name and the memory are left out."""
-        values = self.to_dict()
-        del values["name"], values["memory"]
+        """8 hex digits over every hardware parameter; the name, the memory and the clock's origin
+        are left out."""
+        values = self.machine
+        del values["memory"]
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -262,12 +275,13 @@ class Config:
     def override(self, settings: Iterable[str]) -> Config:
         """The config with ``KEY=VALUE`` settings; a key is a parameter or ``memory.`` and one.
 
-        The order means nothing: the machine is checked once, with all of them applied.
+        The order means nothing: the machine is checked once, with all of them applied. Another
+        machine than this one, which has another hash, has a clock that is asked.
 
         Raises:
             ConfigError: a setting can't be read, or they describe an impossible machine.
         """
-        values = self.to_dict()
+        values = {"name": self.name, **self.machine}
         tables = _tables(values)
         for setting in settings:
             key, equals, text = setting.partition("=")
@@ -283,11 +297,20 @@ class Config:
                 tables[scope][name] = int(text.strip().replace("_", ""), 0)
             except ValueError:
                 raise ConfigError(f"--set {setting}: expected an integer, found {text!r}") from None
-        return parse_config(values, self.name, f"config {self.name}")
+        result = parse_config(values, self.name, f"config {self.name}")
+        return replace(result, clock=self.clock) if result.hash == self.hash else result
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """The config as ``parse_config`` reads it, without its name and its clock's origin."""
+        values = self.to_dict()
+        del values["name"]
+        values.pop(TABLE, None)
+        return values
 
     def to_dict(self) -> dict[str, Any]:
         """The config as ``parse_config`` reads it: every parameter but options that are off, and
-        but a DRAM's ``clock_ratio`` of 1.
+        the clock's origin where that is asked, and a DRAM's ``clock_ratio`` of 1.
 
         A machine without an option is the one that it was before anybody thought of the option. So
         it keeps its hash, and the keys of the records, modules and bitstreams made for it.
@@ -301,7 +324,8 @@ class Config:
             del values["memory"]["banks"]
         elif banks["clock_ratio"] == 1:
             del banks["clock_ratio"]
-        return values
+        del values[TABLE]
+        return values if self.clock.is_asked else {**values, TABLE: self.clock.to_dict()}
 
     def to_toml(self) -> str:
         """The config as a TOML file with each parameter's meaning."""
@@ -311,6 +335,8 @@ class Config:
             if part is not None:
                 lines += ["", title] if title else []
                 lines += [parameter_line(f, getattr(part, f.name)) for f in parameters(type(part))]
+            if part is self and not self.clock.is_asked:
+                lines += ["", self.clock.to_toml()]
         return "\n".join(lines) + "\n"
 
 
@@ -336,7 +362,10 @@ def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
         _check_keys(values, scope, where)
     check_name(hardware["name"], where, ConfigError)
     tables[MEMORY]["banks"] = Banks(**tables[BANKS]) if BANKS in tables else None
-    return Config(**{**hardware, "memory": Memory(**tables[MEMORY])})
+    parts: dict[str, object] = {"memory": Memory(**tables[MEMORY])}
+    if TABLE in hardware:
+        parts[TABLE] = clock_of(hardware[TABLE], hardware.get("clock_mhz"), where)
+    return Config(**{**hardware, **parts})
 
 
 def _tables(values: dict[str, Any], where: str = "") -> dict[str, dict[str, Any]]:
@@ -382,7 +411,7 @@ def _check_keys(data: Mapping[str, Any], scope: str, where: str) -> None:
         if key in TABLES:
             continue
         kind, article = (str, "a string") if key == "name" else (int, "an integer")
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not typed(value, (kind,)):
             raise ConfigError(f"{where}: expected {scope}{key} to be {article}, found {value!r}")
     for k, f in known.items():
         if k not in data and f.default is MISSING and f.default_factory is MISSING:

@@ -44,3 +44,8 @@ def check_ranges(where: str, part: Any) -> None:
         value, low, high = getattr(part, f.name), f.metadata["low"], f.metadata["high"]
         if not low <= value <= high:
             raise ConfigError(f"{where}: expected {low} ≤ {f.name} ≤ {high}, found {value}")
+
+
+def typed(value: object, kinds: tuple[type, ...]) -> bool:
+    """Whether a value of decoded TOML is of one of these types; true and false are no numbers."""
+    return isinstance(value, kinds) and not isinstance(value, bool)

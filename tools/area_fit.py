@@ -157,8 +157,8 @@ def _line(
     rams: Mapping[str, Any],
     begun: float,
 ) -> dict[str, Any]:
-    hardware = config.to_dict()
-    del hardware["name"], hardware["memory"]
+    hardware = config.machine
+    del hardware["memory"]
     return {
         "config": hardware,
         "hardware": mapping.hardware_digest(family.name),

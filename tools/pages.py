@@ -54,6 +54,16 @@ Bundled: {bundled}.
 
 {tables}
 
+A table `[clock]` says where `clock_mhz` comes from, and each time that is printed has the word:
+`37.2 ms at 200 MHz (asked)`. It is no part of the config's hash; a setting that makes another
+machine drops it. Without it the clock is asked.
+
+| `source` | further keys | what it says |
+| --- | --- | --- |
+| `"routed"` | `tool`, `board`, `seed`, `reached_mhz` | a tool routed it; `vdla synth` prints this |
+| `"estimated"` | `part`, `levels`, `level_ns` | levels of logic × what one takes with its wires |
+| `"asked"` | none | no tool has routed it |
+
 Some keys depend on others: blocks are multiples of the port's width, one of `block_in` and
 `block_out` divides the other, and one fourth engine at most is on. An error names the rule and the
 value.

@@ -71,7 +71,8 @@ def offload_table(offloaded: OffloadResult) -> str:
         ("transfers", None, offloaded.transfers),
         ("all", offloaded.alone, offloaded.together),
     ]
-    lines = [f"| ms | {offloaded.processor} alone | with {offloaded.config.name} | speedup |"]
+    together_title = f"with {offloaded.config.name} {offloaded.at_clock}"
+    lines = [f"| ms | {offloaded.processor} alone | {together_title} | speedup |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for name, before, after in rows:
         cells = ("", "") if before is None else (f"{before:,.1f}", f"{before / after:.1f}×")
@@ -83,10 +84,10 @@ def network_line(module: Module) -> str:
     """Cycles of the whole network."""
     result = vdla.run(module, api.random_inputs(module))
     assert result.cycles is not None
-    clock = module_config(module).clock_mhz
+    config = module_config(module)
     return (
         f"Whole ResNet-18 at 224×224 takes **{result.cycles:,} cycles**: "
-        f"{result.cycles / clock / 1000:.1f} ms at {clock} MHz.\n"
+        f"{result.cycles / config.clock_mhz / 1000:.1f} ms {config.at_clock}.\n"
     )
 
 

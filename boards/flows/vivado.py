@@ -17,6 +17,7 @@ from vdla.boards.flows.project import MADE, SAME, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, look
 from vdla.boards.flows.xilinx import design, verilog
 from vdla.hw.verilog import NAME
+from vdla.isa.clock import ROUTED, Clock
 from vdla.isa.config import Config
 
 COMES_FROM = (
@@ -81,15 +82,22 @@ def _result(
     bitstream: str | None = None,
 ) -> Bitstream:
     used: dict[str, float] = {}
-    fmax = None
+    fmax, clock = None, Clock()
     if bitstream:
         used = utilization(folder / UTILIZATION)
         check_fit(board, config, used)
         fmax = frequency(folder / TIMING, board.clock_hz)
         check_clock(board, config, fmax, folder / TIMING)
+        clock = Clock(ROUTED, _tool(folder), board.name, reached_mhz=round(fmax, 1))
     return Bitstream(
-        board, "vivado", config.name, str(folder), bitstream, hashed, fmax, used, notes
+        board, "vivado", config.name, str(folder), bitstream, hashed, fmax, used, notes, clock
     )
+
+
+def _tool(folder: Path) -> str:
+    """Vivado with the version that its log begins with, if it does."""
+    version = re.search(r"Vivado v([\w.]+)", (folder / "vivado.out").read_text())
+    return f"vivado {version[1]}" if version else "vivado"
 
 
 def utilization(report: Path) -> dict[str, float]:

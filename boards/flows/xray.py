@@ -17,10 +17,11 @@ from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, SAME, common, finish, to_load
 from vdla.boards.flows.script import yosys_script
-from vdla.boards.flows.tools import Progress, call, find_yosys, look
+from vdla.boards.flows.tools import Progress, call, find_yosys, look, versioned
 from vdla.boards.flows.xilinx import design
 from vdla.boards.flows.yosys import area_in, total
 from vdla.hw.verilog import NAME
+from vdla.isa.clock import ROUTED, Clock
 from vdla.isa.config import Config
 
 COME_FROM = "they come with openXC7: https://github.com/openXC7/toolchain-nix"
@@ -54,6 +55,8 @@ def synthesize(
     written = Bitstream(board, "xray", config.name, str(folder), None, tuple(files), None, {})
     if missing:
         return replace(written, notes=(missing, f"with them: {folder}/build.sh"))
+    nextpnr = "nextpnr-xilinx"
+    tool = versioned(look("NEXTPNR_XILINX", nextpnr) or nextpnr, nextpnr, folder)
     steps = ("synthesis", "place and route", "frames", "bitstream")
     for number, (step, (command, log)) in enumerate(zip(steps, _commands(board), strict=True), 1):
         progress(step, number, 5)
@@ -71,6 +74,7 @@ def synthesize(
         fmax_mhz=fmax,
         used=used,
         notes=to_load(board, folder),
+        clock=Clock(ROUTED, tool, board.name, SEED, round(fmax, 1)),
     )
     progress("done", 5, 5)
     return made

@@ -5,19 +5,22 @@ import re
 import shutil
 import stat
 import subprocess
+import tomllib
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
+from vdla import api
 from vdla.boards import find_board
-from vdla.boards.board import BoardError
+from vdla.boards.board import Bitstream, BoardError
 from vdla.boards.flows import find_flow, vivado, xray, yosys
 from vdla.boards.flows.files import digest, write
 from vdla.boards.flows.fit import check_fit
 from vdla.boards.flows.ipxact import SPIRIT, fusesoc
 from vdla.boards.flows.project import c_header
-from vdla.isa.config import load_config
+from vdla.isa.clock import Clock
+from vdla.isa.config import load_config, parse_config
 from vdla.isa.manual import systemrdl
 from vdla.isa.registers import registers
 
@@ -208,6 +211,17 @@ def test_synth_says_what_to_compare(tmp_path, written, vdla):
     assert f"SHA-256 {found['sha256']} of vdla.dtso\n" in printed
 
 
+def test_synth_prints_what_the_config_s_file_may_say(tmp_path, vdla, monkeypatch):
+    write(tmp_path, {"b": "2"})
+    clock = Clock("routed", "nextpnr-xilinx 0.8", BOARD.name, 1, 104.2)
+    made = Bitstream(BOARD, "xray", "tiny", str(tmp_path), "b", ("b",), 104.2, {}, (), clock)
+    monkeypatch.setattr(api, "synth", lambda board, options: made)
+    printed = vdla("synth", "--board", "pynq-z2", "-c", "tiny").out
+    table = printed.partition("the config's file may say so:\n")[2].partition("SHA-256")[0]
+    assert table.startswith("clock_mhz = 100\n[clock]\n")
+    assert parse_config({**CONFIG.to_dict(), **tomllib.loads(table)}, "", "").clock == clock
+
+
 def test_nothing_of_an_earlier_run_is_left(tmp_path, written):
     for name in ("vdla.bit", "vdla.bit.bin", vivado.TIMING):
         (tmp_path / name).write_text("earlier")
@@ -352,6 +366,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
     made = xray.synthesize(BOARD, CONFIG, tmp_path / "a")
     assert args["yosys"].read_text() == "-q vdla.ys\n"
     assert args["nextpnr"].read_text() == (
+        "--version\n"
         "--chipdb /chips/xc7z020clg400.bin --xdc vdla.xdc --json vdla.json --fasm vdla.fasm "
         "--freq 100 --seed 1 --timing-allow-fail\n"
     )
@@ -363,6 +378,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
         "--frm_file vdla.frames --output_file vdla.bit\n"
     )
     assert (made.fmax_mhz, made.used) == (104.2, {"lut": 3})
+    assert made.clock == Clock("routed", "nextpnr-xilinx", BOARD.name, 1, 104.2)
     assert (tmp_path / "a/vdla.bit.bin").exists()
 
 

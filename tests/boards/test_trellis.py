@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import stat
 import sys
 
@@ -179,7 +180,10 @@ def test_synth_prints_json(tools, vdla, tmp_path):
         "sha256": hashlib.sha256(bitstream).hexdigest(),
         "board": "ulx3s", "toolchain": "trellis", "config": "tiny",
         "bitstream": str(tmp_path / "ulx3s-tiny" / "vdla.bit"), "fmax_mhz": 61.5,
-        "target_mhz": 60.0, "lut": 0, "ff": 10, "dsp": 20, "bram": 30,
+        "target_mhz": 60.0,
+        "clock": {"source": "routed", "tool": "nextpnr-ecp5", "board": "ulx3s", "seed": 1,
+                  "reached_mhz": 61.5},
+        "lut": 0, "ff": 10, "dsp": 20, "bram": 30,
         "available": {"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},
     }  # fmt: skip
     assert "openFPGALoader -b ulx3s" in done.err
@@ -190,3 +194,4 @@ def test_the_real_tools_meet_the_clock(vdla, tmp_path):
     done = vdla("synth", "--board", "ulx3s", "--out", tmp_path, "--json")
     assert done.code == 0, done.err
     assert done.json["fmax_mhz"] >= 60
+    assert re.fullmatch(r"nextpnr-ecp5 [\d.]+", done.json["clock"]["tool"])

@@ -14,6 +14,7 @@ from vdla.compiler.models import model_path
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED
 from vdla.explore import evaluate
 from vdla.explore.area import estimate
+from vdla.explore.design_clock import design_clock
 from vdla.explore.errors import ExploreError
 from vdla.explore.evaluate import (
     BOUND,
@@ -88,6 +89,20 @@ def test_objectives_are_numbers_of_the_design(evaluator):
     result = evaluator.bound(config)
     assert result.vector(["multipliers", "buffer_bytes"]) == (16, 1024 + 2048 + 2048 + 1024 + 512)
     assert json.loads(json.dumps(result.to_json()))["multipliers"] == 16
+
+
+def test_time_is_cycles_at_a_model_s_clock_or_at_one_that_is_asked(evaluator):
+    config = load_config("tiny")
+    result, asked = evaluator.bound(config), replace(evaluator, asked_mhz=50).bound(config)
+    assert result.clock == design_clock(config, "xc7")
+    assert result.vector(["ms"]) == (result.total / result.clock.mhz / 1e3,)
+    assert asked.vector(["ms"]) == (result.total / 50e3,)
+    shown = (result.to_json(), asked.to_json())
+    assert [s["clock_source"] for s in shown] == ["estimated", "asked"]
+    assert [s["clock_mhz"] for s in shown] == [result.clock.mhz, 50]
+    on_ecp5 = replace(evaluator, part="ulx3s").bound(config)
+    assert on_ecp5.clock == design_clock(config, "ecp5")
+    assert on_ecp5.ms > result.ms
 
 
 def test_energy_is_that_of_run_and_not_below_its_bound(vdla, evaluator):

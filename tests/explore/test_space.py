@@ -105,11 +105,24 @@ def test_config_xc7z020_is_a_design_of_its_space():
     assert replace(space.design(point), name="xc7z020") == config
 
 
+def test_a_space_may_ask_for_a_clock(tmp_path):
+    space = space_of(tmp_path, "clock_mhz = 125\n[parameters]\nblock_in = [4, 8]")
+    assert space.asked_mhz == 125
+    assert {config.at_clock for _, config in space.designs()} == {"at 125 MHz (asked)"}
+    assert space_of(tmp_path, "[parameters]\nblock_in = [4]").asked_mhz is None
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("nothing", "expected TOML, found Expected '=' after a key in a key/value pair"),
-        ("bases = 1", "expected one of name, base, constraints, parameters, found bases"),
+        (
+            "bases = 1",
+            "expected one of name, base, constraints, clock_mhz, parameters, found bases",
+        ),
+        ("clock_mhz = 0", "expected clock_mhz to be an integer > 0, found 0"),
+        ("clock_mhz = true", "expected clock_mhz to be an integer > 0, found True"),
+        ("clock_mhz = 1.5", "expected clock_mhz to be an integer > 0, found 1.5"),
         ("base = 3", "expected name and base to be strings, found another type"),
         ("constraints = 3", "expected constraints to be a list of strings, found 3"),
         ("", "expected a table parameters with values, found none"),

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import pytest
 
+from vdla.isa.clock import Clock
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.identity import ENCODED, isa_hash
 from vdla.isa.instructions import Gemm
@@ -70,6 +71,7 @@ def test_defaults(tmp_path):
         **{option.parameter.name: 0 for option in ENCODED},
         "window_rows": 1,
         "fabric_lanes": 0,
+        "clock": Clock(),
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 

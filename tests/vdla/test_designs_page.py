@@ -84,11 +84,21 @@ def test_titles_are_words(page, found):
     )
     options = page.locator("#front-x option").all_inner_texts()
     assert options == [
-        "cycles of digits", "bytes of buffers", "LUTs (estimated)", "flip-flops (estimated)",
-        "DSPs", "block RAMs", "multipliers",
+        "cycles of digits", "bytes of buffers", "ms (clock estimated)", "LUTs (estimated)",
+        "flip-flops (estimated)", "DSPs", "block RAMs", "multipliers",
     ]  # fmt: skip
+    assert page.inner_text("#area").endswith(
+        "Times are cycles at clocks that a model estimates for xc7z020-1; it was fitted to designs "
+        "mapped by yosys."
+    )
     assert page.inner_text("#area").startswith("LUTs and flip-flops are estimates")
     assert "outside" not in page.inner_text("#front-legend")
+
+
+def test_the_clock_of_the_chosen_design_has_its_origin(page, found):
+    clock = found.points[0].clock
+    assert {row[0]: row[1:] for row in cells(page, "chosen")}["clock"][0] == clock.text
+    assert clock.text.endswith(" MHz (estimated)")
 
 
 def test_what_equals_the_baseline_is_not_better(page, found):

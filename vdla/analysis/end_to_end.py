@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from vdla.boards import clocked
-from vdla.boards.board import Board
+from vdla.boards.board import Board, clock_on
+from vdla.isa.clock import at_clock
 from vdla.isa.config import Config
 from vdla.runtime.board.link import BAUD
 from vdla.runtime.module import Module
@@ -38,9 +39,10 @@ class EndToEnd:
 
     ``host`` names the processor; ``modelled`` says that its time is, and isn't measured.
     ``transfer_bytes`` are those of the tensors that host and accelerator share, ``transport`` says
-    how they get from one to the other. ``clock_mhz`` is the accelerator's. ``unknown`` are
-    operators that onnxruntime runs, whose time a model doesn't have; ``undecided`` are choices, of
-    which both ways count in a modelled time, and loops and calls that count once.
+    how they get from one to the other. ``clock_mhz`` is the accelerator's, ``clock_source``
+    where it comes from: "routed", "estimated" or "asked". ``unknown`` are operators that
+    onnxruntime runs, whose time a model doesn't have; ``undecided`` are choices, of which both ways
+    count in a modelled time, and loops and calls that count once.
     """
 
     host: str
@@ -51,6 +53,7 @@ class EndToEnd:
     transport: str
     accelerator_ms: float
     clock_mhz: float
+    clock_source: str
     unknown: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
 
@@ -58,6 +61,11 @@ class EndToEnd:
     def total_ms(self) -> float:
         """The whole inference."""
         return self.host_ms + self.transfer_ms + self.accelerator_ms
+
+    @property
+    def at_clock(self) -> str:
+        """The phrase behind each time of the accelerator: ``at 200 MHz (asked)``."""
+        return at_clock(self.clock_mhz, self.clock_source)
 
     @property
     def text(self) -> str:
@@ -70,7 +78,7 @@ class EndToEnd:
         return (
             f"end to end {self.total_ms:.2f} ms: host {self.host_ms:.2f} ms ({how}), transfers "
             f"{self.transfer_ms:.2f} ms ({self.transfer_bytes:,} bytes, {self.transport}), "
-            f"accelerator {self.accelerator_ms:.2f} ms{without}"
+            f"accelerator {self.accelerator_ms:.2f} ms {self.at_clock}{without}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -90,7 +98,8 @@ def end_to_end(
         config: the accelerator's, whose clock counts unless there is a board.
         board: what it runs on; without one, memory is taken to be shared, as on a Zynq.
     """
-    clock = clocked(board, config).clock_hz if board else config.clock_mhz * 1e6
+    board = clocked(board, config) if board else None
+    clock = board.clock_hz if board else config.clock_mhz * 1e6
     own = [
         sum(step.seconds for step in result.steps if step.kind != Accelerate.KIND)
         for result in results
@@ -109,6 +118,7 @@ def end_to_end(
         transport=transport_of(board),
         accelerator_ms=1e3 * cycles / clock if module.accelerated else 0.0,
         clock_mhz=clock / 1e6,
+        clock_source=(clock_on(board, config) if board else config.clock).source,
         unknown=host.unknown if host else (),
         undecided=host.undecided if host else (),
     )
@@ -134,6 +144,7 @@ def modelled_end_to_end(host: HostTime, cycles: float, config: Config) -> EndToE
         transport=transport_of(None),
         accelerator_ms=cycles / config.clock_mhz / 1e3,
         clock_mhz=config.clock_mhz,
+        clock_source=config.clock.source,
         unknown=host.unknown,
         undecided=host.undecided,
     )

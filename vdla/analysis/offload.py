@@ -14,6 +14,7 @@ from math import floor, log10
 from vdla.analysis.comparison import Comparison
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR
 from vdla.compiler.targets.processor.timing.model import HostTime
+from vdla.isa.clock import at_clock
 from vdla.isa.config import Config
 from vdla.sim.machine import Run
 
@@ -44,8 +45,9 @@ class OffloadResult:
 
     ``calls`` are what the processor takes beside its functions, alone and together; ``transfers``
     what tensors take on their way between the two. ``hiding`` compares the convolutions' schedules
-    with latency hiding and without. ``undecided`` are choices, of which both ways count, and loops
-    and calls that count once.
+    with latency hiding and without. ``clock_mhz`` is the accelerator's, ``clock_source`` where it
+    comes from: "routed", "estimated" or "asked". ``undecided`` are choices, of which both ways
+    count, and loops and calls that count once.
     """
 
     model: str
@@ -54,6 +56,7 @@ class OffloadResult:
     processor_mhz: float
     config: Config
     clock_mhz: float
+    clock_source: str
     layers: Sequence[OffloadedLayer]
     calls: tuple[float, float]
     transfers: float
@@ -64,6 +67,11 @@ class OffloadResult:
     def alone(self) -> float:
         """The network on the processor alone."""
         return self.calls[0] + sum(layer.alone for layer in self.layers)
+
+    @property
+    def at_clock(self) -> str:
+        """The phrase behind each time of the accelerator: ``at 100 MHz (asked)``."""
+        return at_clock(self.clock_mhz, self.clock_source)
 
     @property
     def host(self) -> float:
@@ -103,6 +111,7 @@ class OffloadResult:
             "processor": {"name": self.processor, "clock_mhz": self.processor_mhz},
             "config": self.config.name,
             "clock_mhz": self.clock_mhz,
+            "clock_source": self.clock_source,
             "memory": self.config.to_dict()["memory"],
             "layers": [
                 {

@@ -48,8 +48,8 @@ def offload_plot(offload: OffloadResult) -> Figure:
     _draw_hiding(hiding, offload, layers)
     figure.suptitle(
         f"{plain_label(offload.model)} on {offload.board}: {offload.processor} at "
-        f"{offload.processor_mhz:g} MHz (modelled), accelerator (config {offload.config.name}) at "
-        f"{offload.clock_mhz:g} MHz (simulated)\nmemory: {offload.config.memory.name}",
+        f"{offload.processor_mhz:g} MHz (modelled), accelerator (config {offload.config.name}, "
+        f"simulated) {offload.at_clock}\nmemory: {offload.config.memory.name}",
         fontsize=9.5,
     )
     return figure

@@ -63,7 +63,8 @@ def roofline_plot(comparison: Comparison) -> Figure:
     _set_ticks(axes)
     axes.set_xlabel("operations per byte of DRAM traffic")
     axes.set_ylabel("GOPS")
-    axes.set_title(f"Roofline of {config.name}: {peak:g} GOPS, {bandwidth:g} GB/s", fontsize=10)
+    title = f"Roofline of {config.name}: {peak:g} GOPS, {bandwidth:g} GB/s {config.at_clock}"
+    axes.set_title(title, fontsize=10)
     figure.legend(fontsize=8, loc="outside lower center", ncols=4, frameon=False)
     _name_layers(figure, axes, layers, across, attained)
     return figure

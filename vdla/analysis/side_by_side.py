@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.end_to_end import EndToEnd
 from vdla.analysis.rows import Row, data_frame
-from vdla.isa.config import Config
+from vdla.isa.config import TABLES, Config
 from vdla.support.tables import html_table
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ class SideBySide:
         names = [each.config.name for each in self.comparisons]
         twice = {name for name, count in Counter(names).items() if count > 1}
         return [f"{n} #{place}" if n in twice else n for place, n in enumerate(names, 1)]
+
+    @property
+    def clocks(self) -> str:
+        """Clock of each config, and where it comes from, in words."""
+        pairs = zip(self.labels, self.comparisons, strict=True)
+        return ", ".join(f"{label} {each.config.at_clock}" for label, each in pairs)
 
     @cached_property
     def layers(self) -> list[str]:
@@ -98,7 +104,8 @@ class SideBySide:
 
     def __repr__(self) -> str:
         times = ", ".join(
-            f"{label}: {self.milliseconds(i):.3f} ms" for i, label in enumerate(self.labels)
+            f"{label}: {self.milliseconds(i):.3f} ms {self.comparisons[i].config.at_clock}"
+            for i, label in enumerate(self.labels)
         )
         return f"SideBySide({len(self.common)} common layers; {times})"
 
@@ -127,6 +134,7 @@ class SideBySide:
                 {
                     "label": label,
                     "clock_mhz": each.config.clock_mhz,
+                    "clock_source": each.config.clock.source,
                     "milliseconds": self.milliseconds(place),
                     "ratio": self.ratio(place),
                     "accelerator_ms": each.cycles(each.vthreads[-1]) / each.config.clock_mhz / 1e3,
@@ -157,8 +165,8 @@ def _parameters(config: Config) -> dict[str, object]:
     """Each parameter of a config, those of its memory with their table in front."""
     result: dict[str, object] = {}
     for key, value in config.to_dict().items():
-        if key == "memory":
-            result |= {f"memory.{name}": each for name, each in value.items()}
+        if key in TABLES:
+            result |= {f"{key}.{name}": each for name, each in value.items()}
         elif key != "name":
             result[key] = value
     return result

@@ -125,7 +125,7 @@ def explore_designs(models: Models, options: Explore) -> Exploration:
     if table is None and ENERGY in how.objectives:
         raise UsageError("--objectives: expected --energy TABLE for energy, found none")
     judge = evaluator(models, options.weights, options.part, options.shapes)
-    judge = replace(judge, table=table)
+    judge = replace(judge, table=table, asked_mhz=space.asked_mhz)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         log = folder / "log" if options.log is None else Path(options.log)

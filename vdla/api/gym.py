@@ -11,6 +11,7 @@ Needs the extra ``gym``: ``pip install 'vdla[gym]'``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, log, log1p
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ class DesignEnv(gymnasium.Env[Array, NDArray[np.int64]]):
         if level not in (EXACT, MODEL, BOUND):
             raise UsageError(f"level: expected exact, model or bound, found {level}")
         self.space, self.objectives = load_space(space), tuple(objectives)
-        judge = evaluator(models, None, part)
+        judge = replace(evaluator(models, None, part), asked_mhz=self.space.asked_mhz)
         self.judge = {EXACT: judge.exact, MODEL: judge.model, BOUND: judge.bound}[level]
         base = self.judge(resolve(baseline))
         if not base.legal:

@@ -12,7 +12,7 @@ from vdla.api.host import host_time
 from vdla.api.models import compile
 from vdla.api.modules import random_inputs
 from vdla.boards import clocked, find_board
-from vdla.boards.board import Board
+from vdla.boards.board import Board, clock_on
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.names.models import model_file
@@ -53,6 +53,7 @@ def offload(model: str | Path, options: Offload) -> OffloadResult:
         processor_mhz=alone.clock_mhz,
         config=config,
         clock_mhz=board.clock_hz / 1e6,
+        clock_source=clock_on(board, config).source,
         layers=offloaded_layers(alone, left, accelerated),
         calls=(1e3 * alone.call_seconds, 1e3 * left.call_seconds),
         transfers=1e3 * transfer_seconds(left.shared_bytes, left.processor, board),

@@ -33,6 +33,7 @@ def _summary(made: Bitstream) -> dict[str, object]:
         "sha256": digest(Path(made.folder), made.hashed),
         "fmax_mhz": made.fmax_mhz,
         "target_mhz": made.board.clock_hz / 1e6,
+        "clock": made.clock.to_dict(),
         **made.used,
         "available": dict(made.board.available),
     }
@@ -52,4 +53,8 @@ def _print(made: Bitstream) -> None:
     wrote = made.bitstream or f"{made.folder}; target {target}"
     console.print(f"wrote {wrote}", soft_wrap=True)
     what = made.hashed[0] if len(made.hashed) == 1 else f"its {len(made.hashed)} files"
+    if not made.clock.is_asked:
+        own = f"clock_mhz = {board.clock_hz / 1e6:.0f}"
+        for line in ("the config's file may say so:", own, *made.clock.to_toml().splitlines()):
+            console.print(line, highlight=False)
     console.print(f"SHA-256 {digest(Path(made.folder), made.hashed)} of {what}", soft_wrap=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
 from vdla.isa.asm import assemble, disassemble
+from vdla.isa.clock import Clock, clock_text
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.identity import ENCODED
 from vdla.isa.instructions import Mem, Uop, instruction_bytes, instruction_set
@@ -57,13 +58,14 @@ def configs(
             raise UsageError("--as: expected a config to copy, found none")
         result = [load_config(n, settings) for n in config_names()]
         if json:
-            print_json({"configs": [{"name": c.name, **derived(c)} for c in result]})
+            print_json({"configs": [{"name": c.name, **_clock(c), **derived(c)} for c in result]})
             return
         rows = [
             (
                 c.name,
                 f"{c.block_in} × {c.block_out}",
                 f"{c.peak_gops:g}",
+                clock_text(c.clock_mhz, c.clock.source),
                 *_depths(c),
                 *map(str, _added(c).values()),
                 f"{8 * c.port_bytes} bit",
@@ -72,13 +74,16 @@ def configs(
             for c in result
         ]
         buffers = ("INP", "WGT", "ACC", "micro-ops", *_added(result[0]))
-        columns = ("config", "block", "GOPS", *buffers, "port", "hash")
+        columns = ("config", "block", "GOPS", "clock", *buffers, "port", "hash")
         table("configs (buffers in entries)", columns, rows)
         return
     config = _on_board(board, name, settings) if board else load_config(str(name), settings)
-    origin, config = config.name, config if copy is None else replace(config, name=copy)
+    origin = config.name
+    if copy is not None:  # to be edited: no tool has routed what comes out
+        config = replace(config, name=copy, clock=Clock())
     if json:
-        print_json({**asdict(config), **config.to_dict(), **derived(config)})
+        parts = asdict(config) | config.to_dict() | {"clock": config.clock.to_dict()}
+        print_json(parts | derived(config))
         return
     if copy is not None:
         print(f"# A copy of {origin}. `vdla configs FILE` prints what follows from it.")
@@ -86,8 +91,14 @@ def configs(
         return
     print(config.to_toml(), end="")
     print("\n# what follows")
+    print(f"# clock: {config.clock.text}")
     for key, value in derived(config).items():
         print(f"# {key}: {_shown(value)}")
+
+
+def _clock(config: Config) -> dict[str, object]:
+    """A config's clock, and where it comes from."""
+    return {"clock_mhz": config.clock_mhz, "clock_source": config.clock.source}
 
 
 def _shown(value: object) -> object:

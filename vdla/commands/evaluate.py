@@ -81,11 +81,14 @@ def _object(text: str, line: int) -> list[str]:
 
 def _show(result: Evaluation, part: str) -> None:
     """A table per model, the area, and the reasons against the design."""
-    rows = []
+    rows, own = [], result.config
     for model, cycles in result.cycles.items():
-        rows.append((model, "–" if cycles == inf else f"{cycles:,.0f}"))
+        times = (result.clock.milliseconds(cycles), cycles / own.clock_mhz / 1e3)
+        shown = (f"{time:,.4g}" for time in times)
+        rows.append((model, *("–" * 3 if cycles == inf else (f"{cycles:,.0f}", *shown))))
     title = f"{result.config.name}, memory {result.config.memory.name}; cycles by {result.level}"
-    table(title, ["model", "cycles"], rows)
+    table(title, ["model", "cycles", f"ms {result.clock.at}", f"ms {own.at_clock}"], rows)
+    console.print(f"clock {result.clock.origin.text}")
     if result.area is not None:
         from vdla.explore.area.families import FAMILIES  # with Amaranth, which not everybody has
 

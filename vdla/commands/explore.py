@@ -18,9 +18,10 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, Evaluation, number
+from vdla.explore.evaluate import AREA_OBJECTIVES, ENERGY, MS, Evaluation, number
 from vdla.explore.export import export
 from vdla.explore.search import Exploration
+from vdla.isa.clock import clock_text
 from vdla.options import Explore, ExploreOutput
 
 
@@ -59,7 +60,7 @@ def _show(result: Exploration) -> None:
     shown = [] if result.baseline.area is None else list(AREA_OBJECTIVES)
     if result.baseline.energy_table is not None:
         shown.append(ENERGY)
-    names = list(dict.fromkeys(("cycles", *result.objectives, *shown)))
+    names = list(dict.fromkeys(("cycles", MS, *result.objectives, *shown)))
     rows = [(result.baseline.config.name, *_numbers(result.baseline, names), "")]
     for place, point in enumerate(result.front, start=1):
         each = result.evaluations[point]
@@ -68,12 +69,23 @@ def _show(result: Exploration) -> None:
     title = (
         f"designs of space {result.space.name} that none beats in {', '.join(result.objectives)}"
     )
-    table(title, ["design", *names, "settings"], rows)
+    columns = [f"ms ({result.clocks})" if name == MS else name for name in names]
+    table(title, ["design", *columns, "settings"], rows)
+    console.print(f"ms are cycles at each design's clock: {_clocks(result)}")
     if table_name := result.baseline.energy_table:
         console.print(f"energy in µJ by {table_name}")
     console.print(f"{len(result.evaluations)} designs simulated in {result.seconds:.0f} s")
 
 
+def _clocks(result: Exploration) -> str:
+    """The clocks of the front and the baseline, in words."""
+    base = result.baseline
+    every = sorted(each.clock.mhz for each in result.points) or [base.clock.mhz]
+    low, high = (clock_text(mhz, result.clocks) for mhz in (every[0], every[-1]))
+    front = low if low == high else f"{low} to {high}"
+    return f"{front}; {base.config.name} has {base.clock.text}"
+
+
 def _numbers(each: Evaluation, names: Sequence[str]) -> list[str]:
-    values = (number(each.objective(name)) for name in names)
-    return ["–" if value is None else f"{value:,.7g}" for value in values]
+    values = ((name, number(each.objective(name))) for name in names)
+    return ["–" if v is None else f"{v:,.4g}" if n == MS else f"{v:,.7g}" for n, v in values]

@@ -55,7 +55,7 @@ def _print(result: OffloadResult) -> None:
     modelled = f"{result.processor} alone, modelled at {result.processor_mhz:g} MHz"
     lines = [
         f"{modelled}: {milliseconds_text(result.alone)}",
-        f"{accelerator} at {result.clock_mhz:g} MHz: {milliseconds_text(result.together)} "
+        f"{accelerator} {result.at_clock}: {milliseconds_text(result.together)} "
         f"(host {milliseconds_text(result.host)}, transfers {milliseconds_text(result.transfers)}, "
         f"accelerator {milliseconds_text(result.accelerator)})",
     ]

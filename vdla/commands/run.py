@@ -231,7 +231,7 @@ def _result_lines(
     if module.accelerated:
         yield (
             f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
-            f"{cycles / whole.clock_mhz / 1e3:.2f} ms at {whole.clock_mhz:g} MHz"
+            f"{cycles / whole.clock_mhz / 1e3:.2f} ms {whole.at_clock}"
         )
         if remark := processor_remark(module.metadata.get("placement", [])):
             yield remark

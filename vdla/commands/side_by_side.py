@@ -59,7 +59,9 @@ def _print(model: str, designs: SideBySide) -> None:
     columns += [f"{label} / {first}" for label in others]
     total = "total" if designs.common == designs.layers else "total of common layers"
     rows = [[name, *designs.cells(name)] for name in designs.layers]
-    table(f"{model}, layer by layer", columns, [*rows, [total, *designs.cells(None)]])
+    rows.append([total, *designs.cells(None)])
+    table(f"{model}, layer by layer", columns, rows)
+    console.print(f"ms of {designs.clocks}")
     for place, label in enumerate(designs.labels):
         if whole := designs.end_to_end(place):
             console.print(f"{label}: {whole.text}")

@@ -59,8 +59,8 @@ class Explore(Sized):
     part: str = fields.part()
     objectives: Sequence[str] = option(
         ("cycles", "luts"), "--objectives", typed=str, shown="cycles,luts", read=fields.texts,
-        help="What is minimized, one to three: cycles, luts, ffs, dsps, brams, energy, "
-        "multipliers, buffer_bytes.",
+        help="What is minimized, one to three: cycles, ms, luts, ffs, dsps, brams, "
+        "energy, multipliers, buffer_bytes.",
     )  # fmt: skip
     budget: int = option(100, "--budget", typed=int, min=1, help="Designs that are simulated.")
     time: float | None = option(

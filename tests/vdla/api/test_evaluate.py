@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 
@@ -38,6 +39,9 @@ def test_it_prints_a_table(vdla):
     assert done.code == 0
     assert "cycles by bound" in " ".join(done.out.split())
     assert "9,832" in done.out
+    text = " ".join(done.out.split())
+    assert re.search(r"clock estimated for xc7z020-1: \d+ levels of [\d.]+ ns", text)
+    assert "MHz (asked)" in text
 
 
 def test_it_says_why_a_design_is_illegal(vdla):

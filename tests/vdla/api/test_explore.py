@@ -71,6 +71,27 @@ def test_it_prints_a_table(vdla, space, logged):
     assert "designs of space mine that none beats in cycles, buffer_bytes" in text
     assert "2 designs simulated in" in text
     assert "acc_bytes=2048 block_out=4" in text
+    assert "ms are cycles at each design's clock: " in text
+    assert "tiny has " in text
+    assert " MHz (estimated)" in text
+
+
+def test_time_is_an_objective(vdla, space, logged, tmp_path):
+    """At a model's clock, or at the clock that a space asks for."""
+    asked = tmp_path / "asked.toml"
+    asked.write_text("clock_mhz = 125\n" + SPACE)
+    how = ("--trials", 0, "--baseline", "tiny", "--workers", 1, "--objectives", "ms,luts", "--json")
+    both = (
+        vdla("explore", "digits", "--space", space, "--resume", logged, *how).json,
+        vdla("explore", "digits", "--space", asked, *how).json,
+    )
+    for result, source in zip(both, ("estimated", "asked"), strict=True):
+        assert result["objectives"] == ["ms", "luts"]
+        for row in (*result["front"], result["baseline"]):
+            assert row["clock_source"] == source
+            assert row["ms"] == pytest.approx(row["cycles"] / row["clock_mhz"] / 1e3)
+    assert {row["clock_mhz"] for row in both[1]["front"]} == {125}
+    assert {row["config"]["clock_mhz"] for row in both[1]["front"]} == {125}
 
 
 def test_the_front_is_mapped(vdla, space, logged, monkeypatch):

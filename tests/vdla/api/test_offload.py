@@ -88,7 +88,7 @@ def test_the_command_prints_layers_and_writes_a_picture(vdla, tmp_path):
     assert f"wrote {picture}" in done.err
     assert done.out.splitlines()[-1] == "speedup: 3.3×"
     assert "with the accelerator" in done.out.split("image_Quantize")[0]
-    assert "with the accelerator (config paper) at 100 MHz: 0.120 ms" in done.out
+    assert "with the accelerator (config paper) at 100 MHz (asked): 0.120 ms" in done.out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 function machineFacts(machine) {
   const facts = [
     ["config", `${machine.name} (${machine.hash})`], ["multipliers", `${machine.block} int8`],
-    ["peak", `${machine.peak_gops} GOPS at ${machine.clock_mhz} MHz`], ["memory", machine.memory],
+    ["peak", `${machine.peak_gops} GOPS ${machine.clock}`], ["memory", machine.memory],
     ["buffers", Object.entries(machine.buffers).map(([name, bytes]) => `${name} ${bytes / 1024} KiB`).join(", ")],
   ];
   byId("machine").replaceChildren(...facts.map(([name, value]) =>

@@ -6,7 +6,7 @@ let chosen = designs[0];
 
 const estimated = designs.some((design) => design.mapped) ? "estimated, of the front by yosys" : "estimated";
 const TITLES = {
-  cycles: `cycles of ${report.models.join(" and ")}`, luts: `LUTs (${estimated})`, ffs: `flip-flops (${estimated})`, dsps: "DSPs",
+  cycles: `cycles of ${report.models.join(" and ")}`, ms: `ms (clock ${report.clock})`, luts: `LUTs (${estimated})`, ffs: `flip-flops (${estimated})`, dsps: "DSPs",
   brams: "block RAMs", energy: `energy in µJ by ${report.energy}`, buffer_bytes: "bytes of buffers",
 };
 const title = (name) => TITLES[name] ?? name.replaceAll("_", " ");
@@ -97,7 +97,7 @@ function tipOf(design) {
   const values = metrics.map((name) => `${title(name)} ${shown(design.metrics[name])}`).join(", ");
   const layers = Object.values(design.layers).flatMap((own) => Object.entries(own));
   const longest = layers.sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, n]) => `${name} ${count(n)}`);
-  return [design.name, values, ...(design.point ? [settings(design).join(", ")] : []), `cycles of ${longest.join(", ")}${layers.length > 4 ? ", …" : ""}`];
+  return [design.name, values, `clock ${design.clock}`, ...(design.point ? [settings(design).join(", ")] : []), `cycles of ${longest.join(", ")}${layers.length > 4 ? ", …" : ""}`];
 }
 
 function drawFront() {
@@ -162,6 +162,7 @@ function choose(design) {
     const [mine, other] = [design.metrics[name], baseline.metrics[name]];
     return [title(name), shown(mine), shown(other), mine && other ? signed(mine / other) : "–"];
   });
+  rows.push(["clock", design.clock, baseline.clock, design.clock === baseline.clock ? "equal" : ""]);
   const models = Object.keys(design.models);
   if (models.length > 1) {
     rows.push(...models.map((model) => [`cycles of ${model}`, shown(design.models[model]), shown(baseline.models[model]),

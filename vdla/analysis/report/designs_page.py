@@ -51,9 +51,10 @@ def _data(title: str, models: Sequence[str], result: Exploration) -> dict[str, o
         "title": title,
         "space": _space(result.space),
         "models": [Path(model).stem for model in models],
-        "area": _area(result),
+        "area": f"{_area(result)} {_clock(result)}".strip(),
         "version": version("vdla"),
         "energy": energy,
+        "clock": result.clocks,
         "seconds": round(result.seconds),
         "objectives": list(result.objectives),
         "metrics": chosen,
@@ -91,6 +92,17 @@ def _area(result: Exploration) -> str:
     if any(each.mapped for each in result.evaluations.values()):
         return f"yosys counted the areas of the front (--map). Of all other designs, {estimated}"
     return f"{estimated} With --map, yosys counts them for the front."
+
+
+def _clock(result: Exploration) -> str:
+    """Origin of the clocks in words."""
+    clock = result.baseline.clock
+    if clock.origin.is_asked:
+        return f"Times are cycles {clock.at}."
+    return (
+        f"Times are cycles at clocks that a model estimates for {clock.origin.part}; it was fitted "
+        "to designs mapped by yosys."
+    )
 
 
 def _baseline(result: Exploration) -> dict[str, object]:
@@ -136,6 +148,7 @@ def _evaluation(each: Evaluation, metrics: Sequence[str]) -> dict[str, object]:
         "level": each.level,
         "mapped": each.mapped,
         "legal": each.legal,
+        "clock": each.clock.text,
         "metrics": {name: number(each.objective(name)) for name in metrics},
         "models": {model: number(cycles) for model, cycles in each.cycles.items()},
         "layers": {model: dict(layers) for model, layers in each.layers.items()},

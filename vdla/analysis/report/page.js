@@ -67,7 +67,7 @@ function endToEndFigures() {
   const ms = (value) => `${value.toFixed(2)} ms`;
   return [["End to end", ms(whole.total_ms),
     `host ${ms(whole.host_ms)} (${whole.host}, modelled), transfers ${ms(whole.transfer_ms)}, ` +
-    `accelerator ${ms(whole.accelerator_ms)}`]];
+    `accelerator ${ms(whole.accelerator_ms)} ${report.machine.clock}`]];
 }
 
 function drawContents() {

@@ -181,7 +181,7 @@ def machine_facts(config: Config) -> dict[str, object]:
         "name": config.name,
         "hash": config.hash,
         "block": f"{config.block_in} × {config.block_out}",
-        "clock_mhz": config.clock_mhz,
+        "clock": config.at_clock,
         "peak_gops": config.peak_gops,
         "memory": config.memory.name,
         "latency": config.memory.latency,

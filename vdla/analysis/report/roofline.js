@@ -33,7 +33,7 @@ function drawRoofline(node, report) {
     shape("text", { x: (MARGIN.left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, "operations per byte of DRAM traffic"),
     shape("text", { x: 4, y: MARGIN.top }, "GOPS"));
   const peak = shape("text", { class: "strong", x: right, y: roof(most) - 8, "text-anchor": "end" },
-    `${+machine.peak_gops.toPrecision(4)} GOPS, ${+machine.gb_per_s.toPrecision(3)} GB/s`);
+    `${+machine.peak_gops.toPrecision(4)} GOPS, ${+machine.gb_per_s.toPrecision(3)} GB/s ${machine.clock}`);
   svg.append(peak);
   const marks = drawPoints(svg, report, points, x, y);
   const edges = Array.from({ length: Math.ceil((right - x(corner)) / 4) }, (_, i) => x(corner) + 4 * i)

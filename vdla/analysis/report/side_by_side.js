@@ -6,6 +6,7 @@ const labels = designs.map((design) => design.label);
 const titles = layers.map((layer) => layer.name);
 const own = (place, name) => report.layers[place][name];
 const milliseconds = (value) => `${value >= 10 ? value.toFixed(1) : +value.toPrecision(3)} ms`;
+const clocks = labels.map((label, place) => `${label} ${report.machines[place].clock}`).join(", ");
 const times = (ratio) => `${ratio.toFixed(2)} ×`;
 
 // The first design that isn't the first, as a sentence about the whole.
@@ -16,12 +17,12 @@ function headerSection() {
     : [`${report.model} on ${second.label} takes `, element("b", {}, percent(second.ratio)), ` of ${first.label}’s time`]));
   document.querySelector(".kicker").textContent = `Side by side · ${report.model}`;
   const all = report.common.length === titles.length ? "" : ` of ${titles.length} that all designs run`;
-  byId("lead").textContent = `${plural(report.common.length, "layer")}${all}: ` + designs.map((design) =>
-    `${milliseconds(design.milliseconds)} on ${design.label}`).join(", ") + ".";
+  byId("lead").textContent = `${plural(report.common.length, "layer")}${all}: ` + designs.map((design, place) =>
+    `${milliseconds(design.milliseconds)} on ${design.label} ${report.machines[place].clock}`).join(", ") + ".";
   byId("figures").replaceChildren(...designs.map((design, place) => element("div", {},
     element("dt", {}, design.label),
     element("dd", {}, milliseconds(design.milliseconds)),
-    element("small", {}, `${report.machines[place].block} multipliers at ${design.clock_mhz} MHz; ` +
+    element("small", {}, `${report.machines[place].block} multipliers ${report.machines[place].clock}; ` +
       `${report.machines[place].peak_gops} GOPS; memory ${report.machines[place].memory}`),
     element("small", {}, report.endToEnd[place] ?? ""))));
   byId("origin").textContent = `vdla ${report.version}. The cycles are the simulator’s, which are the RTL’s. ` +
@@ -80,8 +81,8 @@ function timeSection() {
   const most = Math.max(...labels.flatMap((_, place) => titles.filter((name) => own(place, name)).map((name) => time(place, name))));
   const by = step(most, 5);
   const ticks = Array.from({ length: Math.floor(most / by) + 1 }, (_, i) => i * by);
-  legend(byId("time-legend"), labels.map((label, place) => [label, threadColour(place)]));
-  drawBars(byId("time-chart"), "Milliseconds per layer",
+  legend(byId("time-legend"), labels.map((label, place) => [`${label} ${report.machines[place].clock}`, threadColour(place)]));
+  drawBars(byId("time-chart"), `Milliseconds per layer: ${clocks}`,
     { value: time, bound, most, text: (t) => `${+t.toPrecision(3)} ms`, ticks, lines: linesOf });
 }
 

@@ -39,8 +39,8 @@ class Workload:
     def of(cls, template: AnyTemplate, config: Config, vthreads: int, board: str = "") -> Workload:
         """The workload of a layer's template on a config, with so many virtual threads: on a board
         of this name, or simulated."""
-        machine = {key: value for key, value in config.to_dict().items() if key != "name"}
-        return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads, board)
+        shape, machine = _text(template.to_json()), _text(config.machine)
+        return cls(template.NAME, shape, machine, vthreads, board)
 
     @property
     def config(self) -> Config:
