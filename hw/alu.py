@@ -71,7 +71,7 @@ class Factor(enum.Enum, shape=2):
 
 
 class Scaled(NamedTuple):
-    """What a lane's multipliers have at combine: SHR's, MUL's and WADD's ``product`` and what RQ
+    """Results of a lane's multipliers at combine: SHR's, MUL's and WADD's ``product`` and what RQ
     ``limited``, zero where it is another operation's; where the ALU is wide, what is ``unlimited``
     goes up by one, or is too low or too high for 32 bits."""
 
@@ -167,7 +167,7 @@ class Alu(Component):
         return m
 
     def _scale(self, m: Module) -> list[Scaled]:
-        """What the multipliers have of each lane, at combine."""
+        """Results of the multipliers for each lane, at combine."""
         groups, units = alu_groups(self.config), []
         for unit in range(self.multiplied):
             x, y = (_of_group(of, self.group, unit, self.multiplied) for of in (self.x, self.y))

@@ -85,7 +85,7 @@ class Combine:
             hook.feed(m, self.gemm if hook.instruction is isa.Gemm else self.alu, self.stages)
 
     def _with_results(self, read: Value) -> Value:
-        """What was read, or what options have in its place: one of them is zero."""
+        """The accumulator that was read, or what options have in its place; one of them is zero."""
         results = [each for hook in self.micro_ops.hooks for each in hook.in_place_of_x()]
         return reduce(or_, results, read)
 

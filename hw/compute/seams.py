@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a micro-op in READ does in this cycle."""
+    """Activity of the micro-op in READ in a cycle."""
 
     waits: Value  # its operands can't be read
     begun: Signal  # they have been, and it stays; driven by the hook that keeps it

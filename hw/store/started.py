@@ -78,7 +78,7 @@ class Started:
 
 
 def _fields(config: Config, ports: StartedPorts) -> dict[str, Value]:
-    """What the way of the head's beats through DRAM is made of, or through a destination."""
+    """Fields that make the way of the head's beats through DRAM, or through a destination."""
     head = ports.head
     dense = head.x_stride == 1
     return {
