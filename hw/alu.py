@@ -20,66 +20,24 @@
 7. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
-8. With ``alu_lanes`` there are multipliers for so many lanes. They take the vector's groups one
-   after the other, ``group`` says which. What they have of a group before the last is kept until
-   combine, and is zero for other micro-ops.
+8. The multipliers may be fewer than the lanes (``multipliers.py``).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, enum
+from amaranth import Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.hooks import PortHooks, hooks_of, ports_of
-from vdla.hw.layout import is_operation, is_other_operation, lanes, operation_shape
-from vdla.hw.requantize import (
-    FACTOR_BITS,
-    Multiply,
-    Requantize,
-    add,
-    choose,
-    delayed,
-    scaler,
-    split,
-)
+from vdla.hw.layout import is_operation, lanes, operation_shape
+from vdla.hw.multipliers import DEPTH, LIMIT_BITS, Factor, Multipliers, Operands, Results, Scaled
+from vdla.hw.requantize import FACTOR_BITS, add, delayed
 from vdla.isa.config import Config
-from vdla.isa.instructions import (
-    WADD_BITS,
-    WEIGHT_BITS,
-    AluOp,
-    operations,
-)
-from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
-from vdla.isa.options.lanes import alu_groups, alu_lanes
-from vdla.support.numbers import ceil_div
+from vdla.isa.instructions import WEIGHT_BITS, AluOp, operations
+from vdla.isa.options.lanes import alu_groups
 
-DEPTH = 6  # cycles from the operands to the combine stage
 SHOWN = 3  # cycles from the operands to where options look at y
-LIMIT_BITS = 9  # of zero, low and high
-HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
-
-
-class Factor(enum.Enum, shape=2):
-    """Factor that x is multiplied by."""
-
-    Y = 0
-    SCALAR = 1
-    POWER = 2
-
-
-class Scaled(NamedTuple):
-    """Results of a lane's multipliers at combine: SHR's, MUL's and WADD's ``product`` and what RQ
-    ``limited``, zero where it is another operation's; where the ALU is wide, what is ``unlimited``
-    goes up by one, or is too low or too high for 32 bits."""
-
-    product: Value
-    limited: Value
-    up: Value = Const(0)
-    too_low: Value = Const(0)
-    too_high: Value = Const(0)
 
 
 class AluHooks(PortHooks):
@@ -145,7 +103,6 @@ class Alu(Component):
         self.scales = tuple(op for op in operations(config) if op.imm == "scale")
         self.unlimited = tuple(op for hook in self.hooks for op in hook.unlimited)
         self.wide = bool(self.unlimited)
-        self.multiplied = alu_lanes(config)  # lanes at a time
         super().__init__(_ports(config, gemm=gemm) | ports_of(self.hooks))
 
     def elaborate(self, platform: object) -> Module:
@@ -156,7 +113,7 @@ class Alu(Component):
         ys = data.View(self.y.shape(), delayed(m, waiting, DEPTH - 1 - SHOWN, "y_later"))
         for hook in self.hooks:
             hook.look(m, self, waiting)
-        scaled = self._scale(m)
+        scaled = self._multipliers(m).lanes
         for lane in range(self.config.block_out):
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
             late_y = ys[lane]
@@ -166,41 +123,29 @@ class Alu(Component):
             m.d.comb += self.result[lane].eq(self._combine(m, lane, y, scaled[lane]))
         return m
 
-    def _scale(self, m: Module) -> list[Scaled]:
-        """Results of the multipliers for each lane, at combine."""
-        groups, units = alu_groups(self.config), []
-        for unit in range(self.multiplied):
-            x, y = (_of_group(of, self.group, unit, self.multiplied) for of in (self.x, self.y))
-            units.append(self._unit(m, unit, x, y))
-        if groups == 1:
-            return units
-        arrives = delayed(m, self.group, DEPTH, "group")
-        kept = [
-            self._keep(m, group * self.multiplied + n, unit, arrives == group)
-            for group in range(groups - 1)
-            for n, unit in enumerate(units)
-        ]
-        return [*kept, *units]
-
-    def _unit(self, m: Module, unit: int, x: Value, y: Value) -> Scaled:
-        """A lane's multipliers, and what they have at combine."""
-        multiply, requantize = self._multiply(m, unit, x, y)
-        product = self._product(m, unit, multiply, requantize)
-        limited = requantize.limited(self.low_now, self.high_now)
-        if not self.wide:
-            return Scaled(product, limited)
-        return Scaled(product, limited, requantize.up, requantize.too_low, requantize.too_high)
-
-    def _keep(self, m: Module, lane: int, unit: Scaled, arrives: Value) -> Scaled:
-        """Keeps what a unit has of a lane when that ``arrives``, for combine."""
-        kept = [
-            Signal.like(v, name=f"kept_{i}_{lane}", reset_less=True) for i, v in enumerate(unit)
-        ]
-        with m.If(arrives):
-            m.d.sync += [mine.eq(value) for mine, value in zip(kept, unit, strict=True)]
-        with m.If(self.late_valid & self.drops_product):
-            m.d.sync += kept[0].eq(0)
-        return Scaled(*kept)
+    def _multipliers(self, m: Module) -> Multipliers:
+        """The multipliers, connected."""
+        operands = Operands(
+            x=self.x,
+            y=self.y,
+            group=self.group,
+            op=self.op,
+            use_imm=self.use_imm,
+            imm=self.imm,
+            factor=self.factor.as_value(),
+            scalar=self.scalar,
+        )
+        results = Results(
+            op=self.late_op,
+            valid=self.late_valid,
+            drops_product=self.drops_product,
+            zero=self.zero,
+            low=self.low_now,
+            high=self.high_now,
+            scales=self.scales,
+            wide=self.wide,
+        )
+        return Multipliers(m, self.config, operands, results)
 
     def _control(self, m: Module) -> None:
         """Control of all lanes; what the combine stage chooses by comes from registers."""
@@ -267,45 +212,6 @@ class Alu(Component):
                 drops = drops | condition
         return drops
 
-    def _multiply(self, m: Module, lane: int, x: Value, y: Value) -> tuple[Multiply, Requantize]:
-        """x times what SHR, MUL or RQ say, and what is shifted out of it; WADD's two products."""
-        op, weighs = self.op, is_operation(self.op, AluOp.WADD)
-        low, high = split(x)
-        amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
-        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero, wide=self.wide)
-        shift = Mux(self.use_imm, self.imm, y)
-        power, far = _power(m, shift, lane)
-        with m.If(is_operation(op, *self.scales)):
-            m.d.comb += amount.eq(shift[MANTISSA_BITS:])
-        with m.Elif(is_operation(op, AluOp.SHR)):
-            m.d.comb += amount.eq(Mux(shift[5], 0, Mux(shift[4], 32, 16)))
-        far &= is_operation(op, AluOp.SHR)
-        factors = [y[: FACTOR_BITS[1]].as_signed(), self.scalar, power, Const(0)]
-        factor = choose(self.factor.as_value(), factors)
-        # A mantissa has no sign.
-        sign_of_factor = factor[MANTISSA_BITS] & is_other_operation(op, *self.scales)
-        factor = Cat(factor[:MANTISSA_BITS], sign_of_factor)
-        m.d.comb += [
-            multiply.low.eq(Cat(low[:-1], weighs & x[WADD_BITS - 1])),  # WADD's x has a sign
-            multiply.high.eq(Mux(far, low, Mux(weighs, y[:WADD_BITS].as_signed(), high))),
-            multiply.only_high.eq(far),
-            multiply.factor.eq(factor),
-            multiply.high_factor.eq(Mux(weighs, self.imm[:WEIGHT_BITS].as_signed(), factor)),
-        ]
-        return multiply, requantize
-
-    def _product(self, m: Module, lane: int, multiply: Multiply, requantize: Requantize) -> Signal:
-        """Operand of combine for SHR, MUL and WADD, and for what is ``unlimited``: that is still to
-        be rounded."""
-        total = delayed(m, multiply.total, 2, f"weighed_{lane}")
-        other = (
-            requantize.quotient if self.wide else delayed(m, requantize.window, 1, f"window_{lane}")
-        )
-        product = Signal(signed(32), name=f"product_{lane}", reset_less=True)
-        chosen = Mux(is_operation(self.late_op, AluOp.WADD), total, other)
-        m.d.sync += product.eq(Mux(self.drops_product, 0, chosen))
-        return product
-
     def _combine(self, m: Module, lane: int, y: Value, scaled: Scaled) -> Value:
         """One lane's result: all that it could be comes out of registers."""
         x, subtracts = self.late_x[lane], self.compares
@@ -370,26 +276,3 @@ def _ports(config: Config, *, gemm: bool) -> dict[str, object]:
         **({"sums": In(vector), "carry": In(config.block_out)} if gemm else {}),
         "result": Out(vector),
     }
-
-
-def _of_group(vector: data.View, group: Value, unit: int, units: int) -> Value:
-    """A unit's lane of a group."""
-    count = len(vector.as_value()) // 32 // units
-    lanes = Array(vector[n * units + unit] for n in range(count))
-    return lanes[group].as_signed() if count > 1 else vector[unit]
-
-
-def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:
-    """Factor by which SHR by ``y`` multiplies, and whether it shifts left by more than 16.
-
-    To the right by 16 × n + r is 2**(16 - r) and 16 × (n + 1) to the right; to the left by up to 16
-    is a power of two. By more it is 2**17 times one: x's low bits stand where the high ones do.
-    """
-    far = y[5] & ~y[4]
-    less = ~y[:4]  # 15 - r: one is added by hand, since a carry chain would take long
-    sums = [less[bit] ^ (~far & less[:bit].all()) for bit in range(4)]
-    exponent = Signal(range(HOT_BITS), name=f"exponent_{lane}")
-    m.d.comb += exponent.eq(Cat(*sums, ~far & less.all()))
-    fours = [exponent[2:] == n for n in range(ceil_div(HOT_BITS, 4))]
-    ones = [exponent[:2] == n for n in range(4)]
-    return Cat(fours[bit // 4] & ones[bit % 4] for bit in range(HOT_BITS)), far

@@ -17,10 +17,11 @@ from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component
 
-from vdla.hw.alu import LIMIT_BITS, Alu, AluHooks, Scaled
+from vdla.hw.alu import Alu, AluHooks
 from vdla.hw.compute.micro_op import COMBINE
 from vdla.hw.compute.seams import MicroOpHooks, Reading
 from vdla.hw.layout import is_operation
+from vdla.hw.multipliers import LIMIT_BITS, Scaled
 from vdla.hw.options.reciprocal_units import Reciprocals
 from vdla.hw.requantize import delayed
 from vdla.isa import instructions as isa

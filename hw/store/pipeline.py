@@ -3,8 +3,9 @@
     lanes → operands, products, sum → by 16s, shifted, moved → limited
       0         1        2        3      4       5       6        7     cycles after a step's lanes
 
-1. There are ``store_lanes`` multipliers, as many as the port has bytes or less. A narrow beat is as
-   many lanes as the port has bytes, so it takes one step or several, a raw one a quarter of them.
+1. There are as many multipliers as the port has bytes, or a half or a quarter (``store_groups``). A
+   narrow beat is as many lanes as the port has bytes, so it takes as many steps as there are
+   groups, a raw one is a quarter of the lanes.
 2. A raw vector's beats pass as many stages unchanged, beside the multipliers. The lanes give zeros
    for a raw vector, whose limits are zero, and the way beside them gives zeros for a narrow one. So
    the OR of both is the beat. Of a narrow one, the lanes of the steps before its last are kept.

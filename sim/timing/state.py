@@ -93,7 +93,7 @@ class Settings(Part):
     uops: int  # that the UOP buffer holds
     serial_cycles: PerOperation  # in which READ holds, while it is computed
     store_groups: int  # of lanes, that make a requantized beat
-    inp_bytes: int  # that INP holds
+    inp_bytes: int
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
 
@@ -157,11 +157,11 @@ class Runs(Part):
 
 
 class Request(Part):
-    """LOAD's run that is being requested, if any, its instruction, and what of it is left."""
+    """LOAD's run that is being requested: its instruction, if any, and the beats left of it."""
 
     row: int = NONE
     address: int
-    left: int  # beats
+    left: int
 
 
 class Write(Part):
@@ -255,16 +255,15 @@ class Reader(Part):
 
 
 class Requantizer(Part):
-    """Vectors read from ACC that have not begun to enter the write buffer, a ring; and one that
-    does."""
+    """Vectors on their way into the write buffer: a ring of those to come, and one that enters."""
 
     head: int
     tail: int
     at: Ring  # the cycle of a vector's first beat, at the earliest
     steps: Ring
     per_beat: Ring  # steps of each of its beats
-    left: int  # steps of the one that enters
-    slot: int  # its own
+    left: int  # steps of the one that enters, whose slot is:
+    slot: int
 
 
 class Bursts(Part):

@@ -8,7 +8,8 @@ import pytest
 from arithmetic import near, simulate, wrapped
 from plain_operations import result
 
-from vdla.hw.alu import DEPTH, Alu
+from vdla.hw.alu import Alu
+from vdla.hw.multipliers import DEPTH
 from vdla.hw.options.tables import LOOKED_UP
 from vdla.isa.config import load_config
 from vdla.isa.instructions import AluOp, operations

@@ -49,7 +49,8 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
 KEYS = (
     "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
     "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, "
-    f"writes_in_flight, {', '.join(option.parameter.name for option in ENCODED)}, fabric_lanes"
+    f"writes_in_flight, {', '.join(option.parameter.name for option in ENCODED)}, fabric_lanes, "
+    "alu_groups, store_groups"
 )
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "

@@ -58,7 +58,7 @@ def test_it_prints_json(vdla, space, logged):
     assert [row["settings"] for row in result["front"]] == [
         ["acc_bytes=4096", "block_out=4"], ["acc_bytes=2048", "block_out=4"],
     ]  # fmt: skip
-    assert result["front"][1]["cycles"] == result["baseline"]["cycles"] == 12669
+    assert result["front"][1]["cycles"] == result["baseline"]["cycles"] == 12719
     rule = "block_out bytes to be a multiple of port_bytes = 4"
     assert result["rejected"] == {rule: 2}
     assert f"config: 2 of 4 designs pruned: {rule}\n" in done.err
