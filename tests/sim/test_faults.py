@@ -511,7 +511,7 @@ def test_only_what_moves_can_be_bad():
 
 
 def test_load_reports_its_request_before_its_write():
-    """The first pads beyond INP in START + 10, the second's burst lies outside in the same cycle."""
+    """The first pads beyond INP in START + 10, the second's burst lies outside in that cycle."""
     pads = "LOAD sram_base=248 x_size=0 y_size=1 z_size=1 pad_x0=20\n"
     expect(run(f"{pads}LOAD dram_base=0x4000 {ONE}"), Fault.ADDRESS, START + 10, 1)
     expect(run(f"{pads}LOAD dram_base=0x0000 {ONE}"), Fault.ADDRESS, START + 10, 0)

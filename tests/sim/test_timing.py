@@ -10,7 +10,7 @@ from scripts import load_script
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
-from vdla.isa.instructions import Finish, Gemm, instruction_bytes
+from vdla.isa.instructions import Finish, Gemm, Uop, instruction_bytes
 from vdla.sim.machine import simulate
 from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing import Clock
@@ -173,6 +173,38 @@ def test_units_take_the_lanes_in_groups(units, groups):
     assert times(text, setting) == [(START, START + 13 + groups * 32)]
 
 
+@pytest.mark.parametrize(
+    ("alu", "cycles"),
+    [
+        ("alu_op=MUL use_imm dst_0=1", lambda groups: 12 + 3 * groups),  # independent entries
+        ("alu_op=SHR use_imm", lambda groups: 33 + 3 * (groups - 1)),  # y is the entry just written
+        ("alu_op=WADD src_base=1", lambda groups: 33 + 3 * (groups - 1)),
+        ("alu_op=ADD use_imm", lambda groups: 15),  # nothing is multiplied
+        ("alu_op=TABLE src_base=1", lambda groups: 15),  # no x
+    ],
+)
+@pytest.mark.parametrize("lanes", [0, 4, 2, 1])
+def test_a_micro_op_that_multiplies_stays_in_read_for_its_groups(alu, cycles, lanes):
+    """It passes in the cycle in which the last group of its lanes is multiplied."""
+    found = times(f"ALU uop_count=1 extent_0=3 {alu}", TABLES, f"alu_lanes={lanes}")
+    assert found == [(START, START + cycles(4 // (lanes or 4)))]
+
+
+def test_a_micro_op_that_starts_from_y_multiplies_nothing():
+    """It has no x; one that has takes four groups, and stays three cycles longer."""
+    uops = "LOAD memory=UOP x_size=1 y_size=1 z_size=1 push_next\n"
+    alu = "ALU pop_prev uop_count=1 alu_op=MUL use_imm init={}"
+    config = load_config("tiny", ["alu_lanes=1"])
+    taken = []
+    for init in (0, 1):
+        program = assemble(f".base 0x2000\n{uops}{alu.format(init)}\nFINISH", config)
+        dram = memory_image(program, 1 << 14)
+        dram[:4] = np.frombuffer(Uop(first=1).encode(config), np.uint8)
+        result = simulate(config, program.instructions, dram, program.base)
+        taken.append(result.finish[1] - result.start[1])
+    assert taken == [13 + 3, 13]
+
+
 def test_a_store_holds_the_read_of_y_and_not_the_units():
     """A STORE of scales and 20 vectors reads for 21 cycles; y is read before, between or after."""
     store = "STORE memory=ACC8 x_size=20 y_size=1 z_size=1\n"
@@ -184,7 +216,7 @@ def test_a_store_holds_the_read_of_y_and_not_the_units():
 
 
 def test_an_early_read_gives_way_to_a_late_one():
-    """Twelve micro-ops read late 6 cycles after READ: there a SHR can't read x in the same cycle."""
+    """Twelve GEMM micro-ops read late, 6 cycles after READ; a SHR can't read x in such a cycle."""
     gemm = "GEMM uop_count=1 extent_0=12 dst_0=1\n"
     found = times(f"{gemm}ALU uop_count=1 alu_op=SHR use_imm dst_base=60")
     assert found[1] == (START + 12, START + 12 + 13 + 6)
@@ -198,6 +230,20 @@ def test_a_store_reads_requantizes_and_waits_for_its_answer():
     assert times(planes) == [(START, START + 2 * 3 + 9 + 1 + 1 + LATENCY + 1)]
     raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
     assert times(raw) == [(START, START + 1 + 9 + 1 + 7 + 1 + LATENCY + 1)]
+
+
+@pytest.mark.parametrize(("lanes", "steps"), [(0, 1), (4, 1), (2, 2), (1, 4)])
+def test_a_store_requantizes_a_beat_in_steps(lanes, steps):
+    """A read every so many cycles, but for the one after scales; a beat is there with its last."""
+    lanes = f"store_lanes={lanes}"
+    narrow = "STORE memory=ACC8 x_size=3 y_size=1 z_size=1"
+    taken = 1 + 3 * steps + 9 + 1 + 1 + LATENCY + 1
+    assert times(narrow, lanes) == [(START, START + taken)]
+    planes = "STORE memory=ACC8 x_size=1 y_size=1 z_size=3 z_pitch=1 z_stride=1"
+    assert times(planes, lanes) == [(START, START + 2 + taken)]  # scales of two planes more
+    raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
+    assert times(raw, lanes) == times(raw)
+    assert times(TO_INP, FORWARDING, lanes) == [(START, START + taken - LATENCY - 1)]
 
 
 FORWARDING = "forwarding=1"
