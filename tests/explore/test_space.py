@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 
 import pytest
@@ -101,7 +101,7 @@ def test_space_xc7z020_has_the_lanes_of_each_array_in_the_fabric():
 
 def test_config_xc7z020_is_a_design_of_its_space():
     space, config = load_space("xc7z020"), load_config("xc7z020")
-    point = space.point(config.to_dict())
+    point = space.point(asdict(config))
     assert replace(space.design(point), name="xc7z020") == config
 
 

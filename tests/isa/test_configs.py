@@ -202,6 +202,18 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
             "config tiny: expected fabric_lanes to be even, since two lanes share DSPs, and at "
             "most block_out = 4, found 6",
         ),
+        (
+            "alu_lanes=3",
+            "config tiny: expected alu_lanes to be 0 or to divide block_out = 4, found 3",
+        ),
+        (
+            "alu_lanes=8",
+            "config tiny: expected alu_lanes to be 0 or to divide block_out = 4, found 8",
+        ),
+        ("alu_lanes=-1", "config tiny: expected 0 ≤ alu_lanes ≤ 256, found -1"),
+        ("store_lanes=3", "config tiny: expected store_lanes to be 0, 4, 2 or 1, found 3"),
+        ("store_lanes=8", "config tiny: expected store_lanes to be 0, 4, 2 or 1, found 8"),
+        ("store_lanes=-1", "config tiny: expected 0 ≤ store_lanes ≤ 128, found -1"),
         ("fabric_lanes=-2", "config tiny: expected 0 ≤ fabric_lanes ≤ 256, found -2"),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),

@@ -63,7 +63,8 @@ def test_wide_ratios_meet_every_option_on_the_rtl(array):
     for wide, narrow in (("block_in", "block_out"), ("block_out", "block_in")):
         configs = [c for c in map(config_of, array.rows) if c.macs_per_cycle <= LARGEST]
         configs = [c for c in configs if getattr(c, wide) >= 8 * getattr(c, narrow)]
-        for name in ("forwarding", "window_taps", "vector_engine", "table_bytes", "fabric_lanes"):
+        for name in ("forwarding", "window_taps", "vector_engine", "table_bytes", "fabric_lanes",
+                     "alu_lanes", "store_lanes"):  # fmt: skip
             assert {bool(getattr(c, name)) for c in configs} == {True, False}, (wide, name)
 
 

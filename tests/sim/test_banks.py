@@ -53,8 +53,8 @@ def load(address, entries, **fields):
 
 # The first instruction is complete when its 8 beats are. Fetch asks in cycle 0 for all of the 16;
 # the request is in NEXT in 1, and waits for cycle 10, its check. ACTIVATE comes in 11, columns in
-# 13, 15 and so on; the eighth, in 27, moves its beat in 32. It is dispatched in 33, starts in 34.
-FIRST = 34
+# 13, 15 and so on; the eighth, in 27, moves its beat in 32. It is dispatched in 34, starts in 36.
+FIRST = 36
 
 
 def test_the_first_instruction_starts_after_a_refresh_a_row_and_eight_columns():
@@ -77,9 +77,9 @@ def test_what_the_first_instruction_waits_for(numbers, later):
 
 
 def test_the_row_of_another_bank_is_opened_beside_columns():
-    """The request comes in 35, is taken in 36 and checked in 37; fetch moves beats until 43.
+    """The request comes in 38, is taken in 39 and checked in 40; fetch moves beats until 43.
 
-    In bank 1 ACTIVATE comes in 38, the column in 45, the beat in 50, its entry in 51. In another
+    In bank 1 ACTIVATE comes in 41, the column in 45, the beat in 50, its entry in 51. In another
     row of bank 0 the check comes in 44, PRECHARGE in 45, ACTIVATE in 47, the column in 49.
     """
     another_bank, another_row = run(load(0x40, 1)), run(load(0x80, 1))

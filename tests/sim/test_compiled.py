@@ -109,7 +109,7 @@ def test_a_deadlock_names_the_instruction_and_the_token():
 
 def test_a_stream_ends_with_its_only_finish():
     config = load_config("tiny")
-    with pytest.raises(FaultError, match=r"^fault ILLEGAL in cycle 73 at 0: GEMM$"):
+    with pytest.raises(FaultError, match=r"^fault ILLEGAL in cycle 74 at 0: GEMM$"):
         simulate(config, [Gemm()], np.zeros(64, np.uint8))
 
 

@@ -28,8 +28,8 @@ OWN = Identity.of(TINY)
 ROWS = ("block_in=8", "inp_bytes=2048", "window_taps=2", "window_rows=2")
 LATENCY = 64
 FIRST = LATENCY + 1  # the stream's first beat moves
-COMPLETE = FIRST + 8  # the first instruction is complete at the head
-START = COMPLETE + 1  # and starts; the next one 8 cycles later
+COMPLETE = FIRST + 9  # the first instruction is complete at the head
+START = COMPLETE + 2  # and starts; the next one 8 cycles later
 BASE = 0x2000
 DRAM = 0x4000
 ONE = "x_size=1 y_size=1 z_size=1"
@@ -199,15 +199,15 @@ def test_an_address_between_two_beats_goes_before_what_is_illegal():
 
 @pytest.mark.parametrize("at", ["0x4000", "0xfffffffc"])
 def test_a_load_from_outside_dram(at):
-    """Sent a cycle after the start."""
+    """Sent two cycles after the start."""
     clock = run(f"{NONE}LOAD dram_base={at} {ONE}")
-    expect(clock, Fault.ADDRESS, START + 8 + 1, 1)
+    expect(clock, Fault.ADDRESS, START + 8 + 2, 1)
     assert clock.start[1] == START + 8
 
 
 def test_a_load_that_leaves_dram():
     """The first burst ends with the page; the second is sent in the next cycle."""
-    expect(run("LOAD dram_base=0x3ff8 x_size=3 y_size=1 z_size=1"), Fault.ADDRESS, START + 2, 0)
+    expect(run("LOAD dram_base=0x3ff8 x_size=3 y_size=1 z_size=1"), Fault.ADDRESS, START + 3, 0)
     fits = "LOAD dram_base=0x3ff8 x_size=2 y_size=1 z_size=1"
     assert run(fits).fault == Fault.NONE
 
@@ -215,9 +215,9 @@ def test_a_load_that_leaves_dram():
 def test_addresses_never_wrap():
     """2**20 - 1 entries of 16 bytes from row to row: the 4 GiB are left, not entered anew."""
     load = "LOAD memory=ACC dram_base=0x3ff0 x_size=1 z_size=1 y_stride=0xfffff y_size=2"
-    expect(run(load), Fault.ADDRESS, START + 2, 0)
+    expect(run(load), Fault.ADDRESS, START + 3, 0)
     tall = "LOAD memory=ACC dram_base=0 x_size=1 y_size=1 z_stride=0xfffff z_size=2"
-    expect(run(tall), Fault.ADDRESS, START + 2, 0)
+    expect(run(tall), Fault.ADDRESS, START + 3, 0)
 
 
 def test_dram_ends_with_the_page_of_its_last_byte():
@@ -226,13 +226,13 @@ def test_dram_ends_with_the_page_of_its_last_byte():
     dram[:BASE] = memory[:BASE]
     whole = Stream.of(TINY, stream.instructions, 0)
     assert both(whole, dram).fault == Fault.NONE
-    expect(both(whole, dram[:BASE]), Fault.ADDRESS, START + 1, 0)
+    expect(both(whole, dram[:BASE]), Fault.ADDRESS, START + 2, 0)
 
 
 def test_a_burst_without_room_is_no_fault_yet():
     """One read in flight: the second burst, outside, is found when the first has come."""
     load = "LOAD dram_base=0x3ffc x_size=2 y_size=1 z_size=1"
-    moves = START + 1 + 1 + LATENCY
+    moves = START + 2 + 1 + LATENCY
     expect(run(load, "reads_in_flight=1"), Fault.ADDRESS, moves + 1, 0)
 
 
@@ -246,23 +246,23 @@ def test_a_burst_without_room_is_no_fault_yet():
 def test_a_load_beyond_its_buffer(memory, base, beats):
     """The third entry is complete with its last beat; a beat moves a cycle before it is taken."""
     load = f"LOAD memory={memory} sram_base={base} x_size=3 y_size=1 z_size=1"
-    first = START + 1 + 1 + LATENCY + 1
+    first = START + 2 + 1 + LATENCY + 1
     expect(run(load), Fault.ADDRESS, first + 3 * beats - 1, 0)
 
 
 def test_padding_beyond_the_buffer():
-    """An entry a cycle, from the cycle after the start."""
+    """An entry a cycle, from the second cycle after the start on."""
     load = "LOAD sram_base=250 x_size=0 y_size=1 z_size=1 pad_x0=10"
-    expect(run(load), Fault.ADDRESS, START + 1 + 6, 0)
+    expect(run(load), Fault.ADDRESS, START + 2 + 6, 0)
 
 
 def test_a_base_beyond_the_buffer():
-    expect(run(f"LOAD memory=WGT sram_base=200 {ONE}"), Fault.ADDRESS, START + 6 + LATENCY, 0)
+    expect(run(f"LOAD memory=WGT sram_base=200 {ONE}"), Fault.ADDRESS, START + 7 + LATENCY, 0)
 
 
 # ADDRESS: COMPUTE ---------------------------------------------------------------------------------
 
-READ = START + 3
+READ = START + 4
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_bias_beyond_acc():
         dram[: len(uops)] = np.frombuffer(uops, np.uint8)
         clock = both(stream, dram)
         if fault:
-            expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 3, 1)
+            expect(clock, Fault.ADDRESS, clock.start[1] + 4 + 3, 1)
         else:
             assert clock.fault == Fault.NONE
 
@@ -344,7 +344,7 @@ def test_a_nest_without_iterations_reads_no_table():
 def test_a_load_beyond_tab():
     """Two results per entry: the 257th entry of two tables is the second one loaded."""
     load = "LOAD memory=TAB sram_base=255 x_size=2 y_size=1 z_size=1"
-    expect(run(load, "table_bytes=1024"), Fault.ADDRESS, START + 1 + 1 + LATENCY + 4, 0)
+    expect(run(load, "table_bytes=1024"), Fault.ADDRESS, START + 2 + 1 + LATENCY + 4, 0)
 
 
 def test_without_tables_what_needs_them_is_illegal():
@@ -360,9 +360,9 @@ def test_what_is_not_read_can_not_be_beyond():
 
 
 def test_a_micro_op_that_is_held_is_looked_at_at_once():
-    """Each SHR waits 8 cycles for the one before; the third is in READ when that passes."""
+    """Each SHR waits 10 cycles for the one before; the third is in READ when that passes."""
     alu = "ALU uop_count=1 alu_op=SHR extent_0=3 src_base=0 src_0=64"
-    expect(run(alu), Fault.ADDRESS, READ + 8 + 1, 0)
+    expect(run(alu), Fault.ADDRESS, READ + 10 + 1, 0)
     alu = "ALU uop_count=1 alu_op=SHR extent_0=2 dst_base=1 src_base=1 src_0=127"
     expect(run(alu), Fault.ADDRESS, READ + 1, 0)
 
@@ -384,7 +384,7 @@ def test_micro_ops_that_were_loaded_count_too():
     )
     dram[:4] = np.frombuffer(Uop(dst=100).encode(TINY), np.uint8)
     clock = both(stream, dram)
-    expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 2, 1)
+    expect(clock, Fault.ADDRESS, clock.start[1] + 4 + 2, 1)
 
 
 def test_the_last_micro_op_of_several_words_leaves_acc():
@@ -419,7 +419,7 @@ def test_a_first_instruction_that_waits_is_at_work_though_nothing_else_moves():
     load = "LOAD push_next memory=INP x_size=9 y_size=1 z_size=1"
     clock = run(f"GEMM pop_prev uop_count=1 extent_0=40\n{load}")
     assert clock.fault == Fault.NONE
-    assert clock.finish[0] - clock.start[0] == 49
+    assert clock.finish[0] - clock.start[0] == 52
 
 
 def test_scales_beyond_acc():
@@ -431,21 +431,21 @@ def test_scales_beyond_acc():
 
 @pytest.mark.parametrize("at", ["0x4000", "0xfffffff0"])
 def test_a_store_to_outside_dram(at):
-    """Read a cycle after the start, in the buffer 8 later, offered in the next."""
+    """Read a cycle after the start, in the buffer 9 later, offered in the next."""
     store = f"{NONE}STORE memory=ACC dram_base={at} {ONE}"
-    expect(run(store), Fault.ADDRESS, START + 8 + 1 + 8 + 1, 1)
+    expect(run(store), Fault.ADDRESS, START + 8 + 1 + 9 + 1, 1)
 
 
 def test_a_store_that_leaves_dram():
     """Two beats fit the page; the third would open the burst outside."""
     store = f"STORE memory=ACC dram_base=0x3ff8 {ONE}"
-    expect(run(store), Fault.ADDRESS, START + 1 + 8 + 1 + 2, 0)
+    expect(run(store), Fault.ADDRESS, START + 1 + 9 + 1 + 2, 0)
 
 
 def test_a_burst_that_may_not_be_opened_is_no_fault_yet():
     """One write in flight: the second burst waits for the answer of the first, and is seen then."""
     store = f"STORE memory=ACC dram_base=0x3ff8 {ONE}"
-    last = START + 1 + 8 + 1 + 1
+    last = START + 1 + 9 + 1 + 1
     answered = last + 1 + LATENCY
     expect(run(store, "writes_in_flight=1"), Fault.ADDRESS, answered + 1, 0)
 
@@ -457,15 +457,15 @@ def test_a_store_beyond_inp():
     """Scales, two vectors of a beat each; the second one is offered a cycle after the first."""
     store = "STORE memory=INP dram_base=0x3fc x_size={} y_size=1 z_size=1"
     assert run(store.format(1), FORWARDING).fault == Fault.NONE
-    expect(run(store.format(2), FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9 + 1, 0)
+    expect(run(store.format(2), FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9 + 1 + 1, 0)
     outside = f"STORE memory=INP dram_base=0xfffffffc {ONE}"
-    expect(run(outside, FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9, 0)
+    expect(run(outside, FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9 + 1, 0)
 
 
 def test_a_beat_that_load_keeps_waiting_is_found_to_lie_beyond_inp():
     load = "LOAD memory=INP x_size=0 y_size=1 z_size=1 pad_x0=63\n"
     store = f"STORE memory=INP dram_base=0x400 {ONE}"
-    expect(run(load + store, FORWARDING), Fault.ADDRESS, START + 8 + 1 + 1 + 9, 1)
+    expect(run(load + store, FORWARDING), Fault.ADDRESS, START + 8 + 1 + 1 + 9 + 1, 1)
 
 
 def test_without_forwarding_a_store_to_inp_is_illegal():
@@ -477,9 +477,9 @@ def test_without_forwarding_a_store_to_inp_is_illegal():
 # BUS ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("beat", "head"), [(0, 0), (7, 0), (8, 0), (9, 1), (16, 1), (17, 2)])
+@pytest.mark.parametrize(("beat", "head"), [(0, 0), (8, 0), (9, 0), (10, 1), (17, 1), (18, 2)])
 def test_a_bad_beat_of_the_stream(beat, head):
-    """Beat b moves in 65 + b. The first instruction is dispatched in 73, the next in 81."""
+    """Beat b moves in 65 + b. The first instruction is dispatched in 74, the next in 82."""
     at = BASE + 4 * beat
     clock = run("GEMM uop_count=0\n" * 4, errors=(at, at + 4))
     expect(clock, Fault.BUS, FIRST + beat, head)
@@ -488,16 +488,16 @@ def test_a_bad_beat_of_the_stream(beat, head):
 def test_a_bad_beat_of_a_load():
     """It belongs to the oldest unfinished LOAD when it moves."""
     load = "LOAD dram_base=0x100 x_size=4 y_size=1 z_size=1"
-    expect(run(load, errors=(0x108, 0x10C)), Fault.BUS, START + 1 + 1 + LATENCY + 2, 0)
+    expect(run(load, errors=(0x108, 0x10C)), Fault.BUS, START + 2 + 1 + LATENCY + 2, 0)
     pair = f"LOAD dram_base=0x200 {ONE}\n{load}"
     clock = run(pair, errors=(0x108, 0x10C))
-    expect(clock, Fault.BUS, START + 8 + 1 + 1 + LATENCY + 2, 1)
+    expect(clock, Fault.BUS, START + 8 + 2 + 1 + LATENCY + 2, 1)
 
 
 def test_a_bad_answer():
-    """4 beats move from START + 10 on; the burst is answered 65 cycles after the last."""
+    """4 beats move from START + 11 on; the burst is answered 65 cycles after the last."""
     store = f"STORE memory=ACC dram_base=0x100 {ONE}"
-    answered = START + 10 + 3 + 1 + LATENCY
+    answered = START + 11 + 3 + 1 + LATENCY
     for at in (0x100, 0x10C):
         expect(run(store, errors=(at, at + 4)), Fault.BUS, answered, 0)
     assert run(store, errors=(0x110, 0x200)).fault == Fault.NONE
@@ -511,35 +511,35 @@ def test_only_what_moves_can_be_bad():
 
 
 def test_load_reports_its_request_before_its_write():
-    """The first pads beyond INP in START + 9, the second's burst lies outside in the same cycle."""
+    """The first pads beyond INP in START + 10, the second's burst lies outside in that cycle."""
     pads = "LOAD sram_base=248 x_size=0 y_size=1 z_size=1 pad_x0=20\n"
-    expect(run(f"{pads}LOAD dram_base=0x4000 {ONE}"), Fault.ADDRESS, START + 9, 1)
-    expect(run(f"{pads}LOAD dram_base=0x0000 {ONE}"), Fault.ADDRESS, START + 9, 0)
+    expect(run(f"{pads}LOAD dram_base=0x4000 {ONE}"), Fault.ADDRESS, START + 10, 1)
+    expect(run(f"{pads}LOAD dram_base=0x0000 {ONE}"), Fault.ADDRESS, START + 10, 0)
 
 
 def test_fetch_comes_before_load():
-    """What follows the LOAD is complete 8 cycles after it, when its 7th entry is written."""
+    """What follows the LOAD is complete 8 cycles after it, when its 5th entry is written."""
     for base, fault, cycle, row in (
-        (249, Fault.ILLEGAL, START + 7, 1),
-        (250, Fault.ILLEGAL, START + 7, 1),
-        (251, Fault.ADDRESS, START + 6, 0),
+        (251, Fault.ILLEGAL, START + 6, 1),
+        (252, Fault.ILLEGAL, START + 6, 1),
+        (253, Fault.ADDRESS, START + 5, 0),
     ):
         pads = Load(sram_base=base, x_size=0, y_size=1, z_size=1, pad_x0=20)
         expect(both(*raw_stream([pads, 7, Finish()])), fault, cycle, row)
 
 
 def test_load_comes_before_compute():
-    """READ holds the second micro-op of the GEMM, which started 8 cycles later, in START + 12."""
+    """READ holds the second micro-op of the GEMM, which started 8 cycles later, in START + 13."""
     gemm = "GEMM uop_count=1 src_base=255 extent_0=2 src_0=1"
-    for base, cycle, row in ((244, 12, 1), (245, 12, 0), (246, 11, 0)):
+    for base, cycle, row in ((244, 13, 1), (245, 13, 0), (246, 12, 0)):
         pads = f"LOAD sram_base={base} x_size=0 y_size=1 z_size=1 pad_x0=20"
         expect(run(f"{pads}\n{gemm}"), Fault.ADDRESS, START + cycle, row)
 
 
 def test_compute_comes_before_store():
-    """The GEMM's READ at START + 3 + k, the STORE's read at START + 8 + 1."""
+    """The GEMM's READ at START + 4 + k, the STORE's second read at START + 8 + 1 + 4."""
     store = "STORE memory=ACC sram_base=127 x_size=2 y_size=1 z_size=1"
-    for steps, cycle, row in ((10, 13, 0), (9, 12, 0), (11, 13, 1)):
+    for steps, cycle, row in ((9, 13, 0), (8, 12, 0), (10, 13, 1)):
         gemm = f"GEMM uop_count=1 extent_0=20 src_base={256 - steps} src_0=1"
         expect(run(f"{gemm}\n{store}"), Fault.ADDRESS, START + cycle, row)
 
@@ -547,7 +547,7 @@ def test_compute_comes_before_store():
 def test_units_come_before_the_bus():
     """A beat of the stream that is bad moves in the cycle in which LOAD's burst lies outside."""
     text = f"LOAD dram_base=0x4000 {ONE}\nGEMM\nGEMM"
-    sent = START + 1
+    sent = START + 2
     for cycle, fault, row in ((sent - 1, Fault.BUS, 1), (sent, Fault.ADDRESS, 0)):
         at = BASE + 4 * (cycle - FIRST)
         expect(run(text, errors=(at, at + 4)), fault, cycle, row)
@@ -561,10 +561,10 @@ def test_simulate_raises():
     with pytest.raises(FaultError) as error:
         simulate(TINY, stream.instructions, dram, BASE)
     assert str(error.value) == (
-        "fault ADDRESS in cycle 83 at 1: LOAD dram_base=0x4000 x_size=1 y_size=1 z_size=1"
+        "fault ADDRESS in cycle 86 at 1: LOAD dram_base=0x4000 x_size=1 y_size=1 z_size=1"
     )
     found = error.value.fault, error.value.instruction, error.value.cycle
-    assert found == (Fault.ADDRESS, 1, START + 9)
+    assert found == (Fault.ADDRESS, 1, START + 10)
 
 
 def test_simulate_raises_without_instructions():

@@ -10,7 +10,7 @@ from scripts import load_script
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
-from vdla.isa.instructions import Finish, Gemm, instruction_bytes
+from vdla.isa.instructions import Finish, Gemm, Uop, instruction_bytes
 from vdla.sim.machine import simulate
 from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing import Clock
@@ -18,8 +18,8 @@ from vdla.sim.timing.machine import _idle_cycles
 from vdla.sim.timing.state import reset
 
 LATENCY = 64
-DISPATCH = LATENCY + 9  # 1 + latency: first beat; 8 beats per instruction; seen a cycle later
-START = DISPATCH + 1
+DISPATCH = LATENCY + 10  # 1 + latency: first beat; 8 to an instruction; at the head 2 cycles later
+START = DISPATCH + 2  # a cycle in its queue
 NONE = "LOAD x_size=0 y_size=0 z_size=0\n"
 
 
@@ -51,57 +51,57 @@ def test_fetch_delivers_an_instruction_per_eight_beats():
 
 
 def test_a_load_without_entries_takes_a_cycle():
-    assert times(NONE) == [(START, START + 1)]
+    assert times(NONE) == [(START, START + 2)]
 
 
 def test_padding_takes_a_cycle_per_entry():
     load = "LOAD x_size=0 y_size=2 z_size=1 pad_x0=3 pad_y1=1"
-    assert times(load) == [(START, START + 9)]
+    assert times(load) == [(START, START + 1 + 9)]
 
 
 @pytest.mark.parametrize(("memory", "beats"), [("INP", 1), ("WGT", 4), ("ACC", 4), ("ACC8", 1)])
 def test_a_load_takes_latency_and_its_beats(memory, beats):
-    """Request a cycle after the start, first beat 1 + latency later, buffered a cycle later."""
+    """Request 2 cycles after the start, first beat 1 + latency later, buffered a cycle later."""
     load = f"LOAD memory={memory} x_size=3 y_size=1 z_size=1"
-    assert times(load) == [(START, START + 1 + 1 + LATENCY + 3 * beats)]
+    assert times(load) == [(START, START + 2 + 1 + LATENCY + 3 * beats)]
 
 
 def test_a_load_across_a_page():
     """Two bursts, so the second is requested a cycle later: no difference at the data's rate."""
     load = "LOAD dram_base=0xff8 x_size=4 y_size=1 z_size=1"
-    assert times(load) == [(START, START + 2 + LATENCY + 4)]
+    assert times(load) == [(START, START + 3 + LATENCY + 4)]
     alone = times(load, "reads_in_flight=1")
-    assert alone == [(START, START + 2 + LATENCY + 2 + LATENCY + 1 + 2)]
+    assert alone == [(START, START + 3 + LATENCY + 2 + LATENCY + 1 + 2)]
 
 
 def test_gemm_passes_a_micro_op_per_cycle():
-    assert times("GEMM uop_count=1") == [(START, START + 10)]
-    assert times("GEMM uop_count=1 extent_0=40") == [(START, START + 49)]
+    assert times("GEMM uop_count=1") == [(START, START + 13)]
+    assert times("GEMM uop_count=1 extent_0=40") == [(START, START + 52)]
     long = times("GEMM uop_count=1 extent_0=90 extent_1=40")
-    assert long == [(START, START + 9 + 3600)]
+    assert long == [(START, START + 12 + 3600)]
 
 
 def test_instructions_follow_without_a_bubble():
     """The second starts when the first issues its last micro-op."""
     found = times("GEMM uop_count=1 extent_0=40\nGEMM uop_count=1 extent_0=5 init=ZERO")
-    assert found == [(START, START + 49), (START + 40, START + 54)]
+    assert found == [(START, START + 52), (START + 40, START + 57)]
 
 
 def test_an_instruction_without_micro_ops_is_a_bubble():
-    assert times("GEMM uop_count=0") == [(START, START + 10)]
+    assert times("GEMM uop_count=0") == [(START, START + 13)]
 
 
 @pytest.mark.parametrize(
     ("alu", "cycles"),
     [
-        ("alu_op=ADD use_imm", 12),  # late: forwarded
-        ("alu_op=MAX use_imm", 12),
-        ("alu_op=SHR use_imm", 26),  # early: each waits for the one before to be written
-        ("alu_op=RQ use_imm", 26),
-        ("alu_op=ADD src_base=1", 12),
-        ("alu_op=ADD src_base=0", 26),  # y is the entry just written
-        ("alu_op=WADD src_base=1", 26),
-        ("alu_op=MUL use_imm dst_0=1", 12),  # independent entries
+        ("alu_op=ADD use_imm", 15),  # late: forwarded
+        ("alu_op=MAX use_imm", 15),
+        ("alu_op=SHR use_imm", 33),  # early: each waits for the one before to be written
+        ("alu_op=RQ use_imm", 33),
+        ("alu_op=ADD src_base=1", 15),
+        ("alu_op=ADD src_base=0", 33),  # y is the entry just written
+        ("alu_op=WADD src_base=1", 33),
+        ("alu_op=MUL use_imm dst_0=1", 15),  # independent entries
     ],
 )
 def test_hazards(alu, cycles):
@@ -114,9 +114,9 @@ TABLES = "table_bytes=1024"
 @pytest.mark.parametrize(
     ("alu", "cycles"),
     [
-        ("src_base=1", 12),  # no x: nothing to wait for
-        ("src_base=1 use_imm", 12),
-        ("src_base=0", 26),  # y is the entry just written
+        ("src_base=1", 15),  # no x: nothing to wait for
+        ("src_base=1 use_imm", 15),
+        ("src_base=0", 33),  # y is the entry just written
     ],
 )
 def test_a_table_has_a_y_alone(alu, cycles):
@@ -130,22 +130,22 @@ def test_an_entry_of_tab_takes_a_cycle_per_result(port, per_entry):
     settings = (TABLES, f"port_bytes={port}", f"memory.bytes_per_cycle={port}", "block_in=16",
                 "block_out=16", "inp_bytes=4096", "wgt_bytes=4096", "acc_bytes=4096")  # fmt: skip
     ((start, whole),) = times("LOAD memory=TAB x_size=3 y_size=1 z_size=1", *settings)
-    assert whole == start + 1 + 1 + LATENCY + 3 * per_entry
+    assert whole == start + 2 + 1 + LATENCY + 3 * per_entry
     padding = "LOAD memory=TAB x_size=0 y_size=1 z_size=1 pad_x0=5"
     ((start, whole),) = times(padding, *settings)
-    assert whole == start + 5 * per_entry
+    assert whole == start + 1 + 5 * per_entry
 
 
 def test_a_write_to_tab_waits_for_a_read_of_it():
-    """TABLE reads it four cycles after READ, one cycle for each micro-op."""
+    """TABLE reads it six cycles after READ, one cycle for each micro-op."""
     table = "ALU uop_count=1 extent_0=100 alu_op=TABLE src_base=1\n"
     load = "LOAD memory=TAB sram_base=128 x_size=0 y_size=1 z_size=1 pad_x0=2"
     _, (begun, alone) = times(f"{table}LOAD memory=INP {load[16:]}", TABLES)
-    assert alone == begun + 2
+    assert alone == begun + 1 + 2
     (start, _), (_, held) = times(table + load, TABLES)
-    assert held == start + 3 + 4 + 100 + 4 - 1
+    assert held == start + 4 + 6 + 100 + 4 - 1
     _, (begun, free) = times(table.replace("TABLE", "ADD") + load, TABLES)
-    assert free == begun + 4
+    assert free == begun + 1 + 4
 
 
 UNITS = "reciprocal_units=1"  # for four lanes
@@ -154,11 +154,11 @@ UNITS = "reciprocal_units=1"  # for four lanes
 @pytest.mark.parametrize(
     ("alu", "cycles"),
     [
-        ("alu_op=RECIPROCAL src_base=1", 3 * (4 * 32 + 1) + 9),  # one behind the other
-        ("alu_op=RSQRT src_base=1", 3 * (4 * 56 + 1) + 9),
-        ("alu_op=RSQRT src_base=1 use_imm imm=3", 3 * (4 * 56 + 1) + 9),
-        ("alu_op=RECIPROCAL src_base=0", 3 * (4 * 32 + 8) + 2),  # y is the entry just written
-        ("alu_op=SCALE src_base=1", 26),  # early, as RQ
+        ("alu_op=RECIPROCAL src_base=1", 3 * (4 * 32 + 1) + 12),  # one behind the other
+        ("alu_op=RSQRT src_base=1", 3 * (4 * 56 + 1) + 12),
+        ("alu_op=RSQRT src_base=1 use_imm imm=3", 3 * (4 * 56 + 1) + 12),
+        ("alu_op=RECIPROCAL src_base=0", 3 * (4 * 32 + 10) + 3),  # y is the entry just written
+        ("alu_op=SCALE src_base=1", 33),  # early, as RQ
     ],
 )
 def test_units_keep_a_micro_op_in_read(alu, cycles):
@@ -170,7 +170,39 @@ def test_units_keep_a_micro_op_in_read(alu, cycles):
 def test_units_take_the_lanes_in_groups(units, groups):
     text = "ALU uop_count=1 alu_op=RECIPROCAL src_base=1"
     setting = f"reciprocal_units={units}"
-    assert times(text, setting) == [(START, START + 10 + groups * 32)]
+    assert times(text, setting) == [(START, START + 13 + groups * 32)]
+
+
+@pytest.mark.parametrize(
+    ("alu", "cycles"),
+    [
+        ("alu_op=MUL use_imm dst_0=1", lambda groups: 12 + 3 * groups),  # independent entries
+        ("alu_op=SHR use_imm", lambda groups: 33 + 3 * (groups - 1)),  # y is the entry just written
+        ("alu_op=WADD src_base=1", lambda groups: 33 + 3 * (groups - 1)),
+        ("alu_op=ADD use_imm", lambda groups: 15),  # nothing is multiplied
+        ("alu_op=TABLE src_base=1", lambda groups: 15),  # no x
+    ],
+)
+@pytest.mark.parametrize("lanes", [0, 4, 2, 1])
+def test_a_micro_op_that_multiplies_stays_in_read_for_its_groups(alu, cycles, lanes):
+    """It passes in the cycle in which the last group of its lanes is multiplied."""
+    found = times(f"ALU uop_count=1 extent_0=3 {alu}", TABLES, f"alu_lanes={lanes}")
+    assert found == [(START, START + cycles(4 // (lanes or 4)))]
+
+
+def test_a_micro_op_that_starts_from_y_multiplies_nothing():
+    """It has no x; one that has takes four groups, and stays three cycles longer."""
+    uops = "LOAD memory=UOP x_size=1 y_size=1 z_size=1 push_next\n"
+    alu = "ALU pop_prev uop_count=1 alu_op=MUL use_imm init={}"
+    config = load_config("tiny", ["alu_lanes=1"])
+    taken = []
+    for init in (0, 1):
+        program = assemble(f".base 0x2000\n{uops}{alu.format(init)}\nFINISH", config)
+        dram = memory_image(program, 1 << 14)
+        dram[:4] = np.frombuffer(Uop(first=1).encode(config), np.uint8)
+        result = simulate(config, program.instructions, dram, program.base)
+        taken.append(result.finish[1] - result.start[1])
+    assert taken == [13 + 3, 13]
 
 
 def test_a_store_holds_the_read_of_y_and_not_the_units():
@@ -184,20 +216,34 @@ def test_a_store_holds_the_read_of_y_and_not_the_units():
 
 
 def test_an_early_read_gives_way_to_a_late_one():
-    """Three GEMMs read late 5 cycles after READ: there a SHR can't read x in the same cycle."""
+    """Twelve GEMM micro-ops read late, 6 cycles after READ; a SHR can't read x in such a cycle."""
     gemm = "GEMM uop_count=1 extent_0=12 dst_0=1\n"
     found = times(f"{gemm}ALU uop_count=1 alu_op=SHR use_imm dst_base=60")
-    assert found[1] == (START + 12, START + 12 + 10 + 5)
+    assert found[1] == (START + 12, START + 12 + 13 + 6)
 
 
 def test_a_store_reads_requantizes_and_waits_for_its_answer():
-    """Start, scale, n reads, 8 stages, into the buffer, out, 1 + latency, seen."""
+    """Start, scale, n reads, 9 stages, into the buffer, out, 1 + latency, seen."""
     narrow = "STORE memory=ACC8 x_size=3 y_size=1 z_size=1"
-    assert times(narrow) == [(START, START + 1 + 3 + 9 + 1 + LATENCY + 1)]
+    assert times(narrow) == [(START, START + 1 + 3 + 9 + 1 + 1 + LATENCY + 1)]
     planes = "STORE memory=ACC8 x_size=1 y_size=1 z_size=3 z_pitch=1 z_stride=1"
-    assert times(planes) == [(START, START + 2 * 3 + 9 + 1 + LATENCY + 1)]
+    assert times(planes) == [(START, START + 2 * 3 + 9 + 1 + 1 + LATENCY + 1)]
     raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
-    assert times(raw) == [(START, START + 1 + 8 + 1 + 7 + 1 + LATENCY + 1)]
+    assert times(raw) == [(START, START + 1 + 9 + 1 + 7 + 1 + LATENCY + 1)]
+
+
+@pytest.mark.parametrize(("lanes", "steps"), [(0, 1), (4, 1), (2, 2), (1, 4)])
+def test_a_store_requantizes_a_beat_in_steps(lanes, steps):
+    """A read every so many cycles, but for the one after scales; a beat is there with its last."""
+    lanes = f"store_lanes={lanes}"
+    narrow = "STORE memory=ACC8 x_size=3 y_size=1 z_size=1"
+    taken = 1 + 3 * steps + 9 + 1 + 1 + LATENCY + 1
+    assert times(narrow, lanes) == [(START, START + taken)]
+    planes = "STORE memory=ACC8 x_size=1 y_size=1 z_size=3 z_pitch=1 z_stride=1"
+    assert times(planes, lanes) == [(START, START + 2 + taken)]  # scales of two planes more
+    raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
+    assert times(raw, lanes) == times(raw)
+    assert times(TO_INP, FORWARDING, lanes) == [(START, START + taken - LATENCY - 1)]
 
 
 FORWARDING = "forwarding=1"
@@ -206,7 +252,7 @@ TO_INP = "STORE memory=INP x_size=3 y_size=1 z_size=1"
 
 def test_a_store_to_inp_waits_for_no_answer():
     """As above, without the bus: it finishes a cycle after its last beat is in INP."""
-    assert times(TO_INP, FORWARDING) == [(START, START + 1 + 3 + 9 + 1)]
+    assert times(TO_INP, FORWARDING) == [(START, START + 1 + 3 + 9 + 1 + 1)]
     empty = "STORE memory=INP x_size=0 y_size=1 z_size=1"
     assert times(empty, FORWARDING) == times(empty.replace("INP", "ACC8"), FORWARDING)
 
@@ -216,8 +262,8 @@ def test_load_writes_inp_before_store_does(memory, waits):
     """63 entries of padding, a cycle each; STORE's first beat waits for INP's alone."""
     load = f"LOAD memory={memory} x_size=0 y_size=1 z_size=1 pad_x0=63\n"
     (begun, loaded), (start, stored) = times(load + TO_INP, FORWARDING)
-    assert (loaded, start) == (begun + 63, begun + 8)
-    assert stored == (loaded + 3 + 1 if waits else start + 14)
+    assert (loaded, start) == (begun + 1 + 63, begun + 8)
+    assert stored == (loaded + 3 + 1 if waits else start + 15)
 
 
 def test_load_leaves_inp_to_store_in_all_but_an_entrys_last_beat():
@@ -231,8 +277,8 @@ def test_load_leaves_inp_to_store_in_all_but_an_entrys_last_beat():
 def test_load_leaves_inp_to_store_while_it_has_no_beat():
     load = "LOAD memory=INP x_size=40 y_size=1 z_size=1\n"
     assert times(load + TO_INP, FORWARDING) == [
-        (START, START + 2 + LATENCY + 40),
-        (START + 8, START + 8 + 14),
+        (START, START + 3 + LATENCY + 40),
+        (START + 8, START + 8 + 15),
     ]
 
 
@@ -241,7 +287,7 @@ def test_stores_finish_in_order_wherever_they_go():
     could be opened till then."""
     store = "STORE memory=ACC8 dram_base=0x1000 x_size=3 y_size=1 z_size=1\n"
     (_, answered), second = times(store + TO_INP, FORWARDING, "writes_in_flight=1")
-    assert answered > START + 14 + LATENCY
+    assert answered > START + 15 + LATENCY
     assert second == (START + 8, answered + 1)
 
 

@@ -47,8 +47,8 @@ def random_settings(rng: Random) -> list[str]:
 
 
 def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
-    """The settings with forwarding, a window, a fourth engine, reciprocal units and lanes in the
-    fabric, as far as the blocks allow."""
+    """The settings with forwarding, a window, a fourth engine, reciprocal units, lanes in the
+    fabric and multipliers for fewer lanes than there are, as far as the blocks allow."""
     config = load_config("tiny", settings)
     beats, most = config.block_in // config.port_bytes, config.block_in // 2
     taps = rng.choice((0, 2, most, rng.randint(2, most), most // 2))
@@ -61,6 +61,9 @@ def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
     most = config.block_out & -config.block_out  # the greatest power of two that divides it
     options["reciprocal_units"] = rng.choice((0, 1, most, 1 << rng.randrange(most.bit_length())))
     options["fabric_lanes"] = 2 * rng.choice((0, 0, 1, rng.randint(0, config.block_out // 2)))
+    divisors = [n for n in range(1, config.block_out + 1) if config.block_out % n == 0]
+    options["alu_lanes"] = rng.choice((0, 0, rng.choice(divisors)))
+    options["store_lanes"] = rng.choice((0, 0, *(config.port_bytes // n for n in (1, 2, 4))))
     return [*settings, *(f"{key}={value}" for key, value in options.items())]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from vdla.runtime.module import Module
 
 TINY = load_config("tiny")
 SLOW = load_config("paper", ["memory.latency=200"])
-MODULE = Module({}, [], [], 64, (), config=asdict(TINY))
+MODULE = Module({}, [], [], 64, (), config=TINY.to_dict())
 
 
 def test_the_simulator_has_the_modules_config():

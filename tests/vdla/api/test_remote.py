@@ -123,7 +123,7 @@ def test_the_rtl_takes_the_same_cycles(vdla, tmp_path, typed):
     done = vdla("run", "digits", "-c", "tiny", "--images", 2, "--resource", "rtl", "--trace", trace,
                 *typed)  # fmt: skip
     assert done.code == 0, done
-    assert "2 inputs, 25,338 cycles on tiny" in done.out
+    assert "2 inputs, 25,438 cycles on tiny" in done.out
     assert "on device rtl of " in done.out
     assert "where each engine's cycles went" in done.out
     assert "accuracy over 2 test images: 100.00 %" in done.out
