@@ -5,7 +5,7 @@ LOAD
 2. No more than ``reads_in_flight`` bursts are under way, nor ``read_buffer_beats`` beats under way
    or buffered: there is room for every beat that comes.
 3. What is known a cycle ahead of a request is what its address and the rest of its run say: its
-   length, whether it ends the run, whether it lies outside DRAM.
+   length, whether it ends the run, whether it lies outside DRAM. A run that is offered has beats.
 4. It says of every cycle in which it writes INP that it does: so STORE, which then writes nothing,
    takes no write from it.
 
@@ -34,9 +34,10 @@ import pytest
 from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.bursts import PAGE_BITS, cut, is_outside
 from vdla.hw.layout import beats
 from vdla.hw.load import Load
+from vdla.hw.load.memories import longest_run
 from vdla.hw.store import IN_FLIGHT, Store
 from vdla.hw.store.destination import is_outside_target
 from vdla.isa.config import PAGE_BYTES, load_config
@@ -84,6 +85,15 @@ def used_entries(m, opened, level, state):
         yield (slot - oldest)[: len(oldest)] < level, look.data
 
 
+def check_bursts(proof, config, state, inner, is_next):
+    """What is known of the burst that is next, in registers that were filled a cycle ahead."""
+    left = ~state(inner, "asked")
+    length, is_all = cut(config, state(inner, "place"), left)
+    proof.check(left != 0, when=is_next)
+    proof.check(state(inner, "beats") == length, when=is_next)
+    proof.check(state(inner, "ends_run") == is_all, when=is_next)
+
+
 def dram(proof, unit):
     """DRAM may end anywhere, but stays as it is."""
     proof.m.d.comb += unit.dram_pages.eq(proof.constant(len(unit.dram_pages), "pages"))
@@ -118,17 +128,13 @@ def test_load(config, proof, state):
     proof.check(proof.count(inner, "bursts", config.reads_in_flight) == bursts)
     proof.check(coming + level <= config.read_buffer_beats)
     proof.check(bursts <= config.reads_in_flight)
-    # A request is of an instruction at work, with beats left in its run.
-    at_work = state(inner, "active") & ~state(inner, "empty")
-    left, run = ~state(inner, "asked"), state(inner, "run")
-    ends_run = state(inner, "ends_run")
-    proof.check(ends_run == (left == request.beats), when=at_work)
-    ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
-    proof.check((left != 0) & (ends | (run != 0)), when=at_work)
-    following = burst_beats(config, state(inner, "place"), left)
-    proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
+    # A run on offer has beats, and so has the run of a burst that is next.
+    run = state(inner, "run_kept")
+    proof.check((run != 0) & (run <= longest_run(config)), when=state(inner, "offers"))
+    check_bursts(proof, config, state, inner, state(inner, "asks"))
     outside = is_outside(state(inner, "place"), config, pages)
-    proof.check(state(inner, "outside") == outside, when=at_work)
+    proof.check(state(inner, "outside") == outside, when=state(inner, "asks"))
+    proof.check(state(inner, "asks"), when=request.valid)
 
     proof.cover(bursts == config.reads_in_flight)
     proof.cover(level == 4)
