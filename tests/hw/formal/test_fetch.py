@@ -13,7 +13,8 @@
    One that is complete comes to the head in the next cycle, if none is there that stays.
 
 Assumed: a beat arrives only after the burst that asks for it was taken; the stream's place doesn't
-change, and the core is idle only when nothing is under way.
+change, and the core is idle only when nothing is under way. From a reset on it is idle for two
+cycles at least: a program's length is written before START, and not in the cycle before.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def build(proof, config):
     m.d.sync += coming.eq(coming + taken - fetch.data.valid)
     proof.assume(~fetch.data.valid | (coming != 0))
     proof.assume(~fetch.idle | (coming == 0))
+    proof.assume(fetch.idle | proof.past(proof.past(1)))
     return fetch, inner, taken, coming
 
 
@@ -80,15 +82,17 @@ def test_requests(proof, state, config):
 
     asked = Signal(40)
     m.d.sync += asked.eq(Mux(fetch.idle, 0, asked + taken))
-    started = Signal()
-    m.d.sync += started.eq(started | fetch.idle)
+    started, known = Signal(), proof.past(1)  # ``known``: a register has the stream's beats
+    m.d.sync += started.eq(started | (fetch.idle & known))
+    proof.check(state(inner, "stream") == fetch.length * per, when=known)
+    proof.check(started | fetch.idle)
     place, offset = state(inner, "place"), offset_bits(config)
     proof.check(started | (held == 0))
     proof.check(asked + left == fetch.length * per, when=started)
     proof.check(place == fetch.base[offset:] + asked, when=started)
     outside = is_outside(place, config, fetch.dram_pages) | fetch.base[:offset].any()
     proof.check(state(inner, "outside") == outside, when=started)
-    proof.check(state(inner, "more") == (started & (left != 0)))
+    proof.check(state(inner, "more") == (left != 0), when=started)
     proof.check(state(inner, "fits") == (held + config.burst_beats <= room), when=started)
     proof.check(state(inner, "fits") | (coming != 0) | (whole != 0) | at_head, when=started)
     beats, is_all = cut(config, place, left)
@@ -139,7 +143,7 @@ def test_dispatch(proof, state, config):
     proof.check((held == coming + at_head * per + arrived) & (held <= slots * per))
     proof.check(held + config.burst_beats <= slots * per, when=state(inner, "fits"))
     proof.check(fetch.request.beats <= config.burst_beats)
-    is_last, after = state(inner, "is_last"), state(inner, "after")
+    is_last, after = fetch.dispatched, state(inner, "after")
 
     # One at a time, in order, into a queue that has room; the last stays.
     end = (fetch.length - 1)[: len(fetch.length)]
