@@ -18,8 +18,7 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 from planting import plant
 
-from vdla.hw.compute import Compute
-from vdla.hw.options import reciprocals
+from vdla.hw.compute import Compute, combine
 from vdla.hw.options.tables import TablePads
 from vdla.isa.config import load_config
 from vdla.isa.instructions import (
@@ -447,8 +446,8 @@ def test_reciprocals_while_store_reads():
 
 
 def test_a_y_that_is_not_kept_is_noticed(monkeypatch, tmp_path):
-    keeps = "unit.keeps_y.eq(units.keeps_y)", "unit.keeps_y.eq(0)"
-    plant((reciprocals, "ReciprocalMicroOps", "feed", *keeps), monkeypatch, tmp_path)
+    keeps = "with m.If(takes):", "with m.If(1):"
+    plant((combine, "Combine", "_feed_early", *keeps), monkeypatch, tmp_path)
     assert not np.array_equal(*inverted())
 
 

@@ -30,6 +30,7 @@ from vdla.isa.ring import Engine, ring_of
 TINY = load_config("tiny")
 PER = instruction_bytes(TINY) // TINY.port_bytes  # beats of an instruction
 FETCH_INSTRUCTIONS = 16  # docs/timing.md, section 3
+HEAD = 1  # cycles from an instruction's beats being there to its being at the head
 LONG = ["inp_bytes=256", "read_buffer_beats=256"]  # 6 beats an instruction
 CONFIGS = {
     "tiny": TINY,
@@ -169,11 +170,12 @@ def test_it_dispatches_in_order_whatever_the_others_do(config, seed):
 
 
 def test_the_cycles_of_the_shortest_programs():
-    """First request in 0, first beat in 1 + latency, 8 beats, seen a cycle later."""
-    assert fetch_stream([Finish()], latency=4).finished == 1 + 4 + PER
+    """First request in 0, first beat in 1 + latency, 8 beats, all there a cycle later, at the head
+    in the next one."""
+    assert fetch_stream([Finish()], latency=4).finished == 1 + 4 + PER + HEAD
     seen = fetch_stream([Gemm(), Load(), Finish()], latency=10)
-    assert [entry[0] for entry in seen.dispatched] == [11 + PER, 11 + 2 * PER]
-    assert seen.finished == 11 + 3 * PER
+    assert [entry[0] for entry in seen.dispatched] == [11 + PER + HEAD, 11 + 2 * PER + HEAD]
+    assert seen.finished == 11 + 3 * PER + HEAD
 
 
 def test_one_instruction_a_cycle_once_they_are_there():
@@ -223,7 +225,7 @@ def test_bursts_end_with_their_page_and_with_the_stream():
 def test_finish_waits_until_no_queue_is_busy():
     for quiet in (20, 90):
         seen = fetch_stream([Gemm(), Finish()], busy=lambda cycle: cycle < quiet)
-        assert seen.finished == max(quiet, 1 + 4 + 2 * PER)
+        assert seen.finished == max(quiet, 1 + 4 + 2 * PER + HEAD)
 
 
 def test_finish_waits_for_no_room():
@@ -249,24 +251,24 @@ ILLEGAL = {
 @pytest.mark.parametrize("name", ILLEGAL)
 @pytest.mark.parametrize("at", [0, 2])
 def test_illegal_instructions(name, at):
-    """In the cycle in which it is complete, whether its engine has room or not."""
+    """In the cycle in which it is at the head, whether its engine has room or not."""
     words = [Gemm()] * at + [ILLEGAL[name], Gemm(), Finish()]
     for room in (7, 0) if at == 0 else (7,):
         seen = fetch_stream(words, room=lambda cycle: room)
-        assert seen.fault == (5 + PER * (at + 1), Fault.ILLEGAL, at)
+        assert seen.fault == (5 + PER * (at + 1) + HEAD, Fault.ILLEGAL, at)
         assert [entry[3] for entry in seen.dispatched] == list(range(at))
 
 
 @pytest.mark.parametrize("last", [Gemm(), Load(), STORE, 6])
 def test_a_stream_that_finish_does_not_end(last):
     seen = fetch_stream([Gemm(), last])
-    assert seen.fault == (5 + 2 * PER, Fault.ILLEGAL, 1)
+    assert seen.fault == (5 + 2 * PER + HEAD, Fault.ILLEGAL, 1)
     assert len(seen.dispatched) == 1
 
 
 def test_a_length_that_cuts_the_stream():
     seen = fetch_stream([Gemm(), Gemm(), Finish()], length=2)
-    assert seen.fault == (5 + 2 * PER, Fault.ILLEGAL, 1)
+    assert seen.fault == (5 + 2 * PER + HEAD, Fault.ILLEGAL, 1)
 
 
 def test_every_legal_value_passes():

@@ -20,7 +20,7 @@ SEAMS = (AluHooks, MicroOpHooks, MemoryHooks, EngineHooks, GemmHooks, Destinatio
 EVERY = load_config(
     "tiny",
     ["block_in=8", "table_bytes=512", "forwarding=1", "window_taps=2", "window_rows=2",
-     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2"],
+     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2", "alu_lanes=2"],
 )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_every_option_has_hooks():
     assert {hook.option for hook in hooks(EVERY)} == {o for o in OPTIONS if o.is_on(EVERY)}
 
 
-@pytest.mark.parametrize("name", ["tiny", "paper"])
+@pytest.mark.parametrize("name", ["tiny", "ulx3s"])
 def test_a_config_without_options_has_none(name):
     assert hooks(load_config(name)) == []
 

@@ -4,15 +4,16 @@
 2. Never across a 4 KiB page.
 3. Cut greedily: it ends with its run, at ``burst_beats``, or at the page's end.
 4. It is known with its length whether it ends its run.
+5. The burst behind another is found from where that one began, and is the same one.
 """
 
 from __future__ import annotations
 
 import pytest
-from amaranth import Module
+from amaranth import Const, Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.bursts import beat_bits, cut
+from vdla.hw.bursts import Bursts, Run, beat_bits, cut
 from vdla.isa.config import PAGE_BYTES, load_config
 
 CASES = {  # settings, and bits of what is left
@@ -66,3 +67,70 @@ def test_where_a_burst_ends(proof, name):
     if most < (1 << left_bits) - 1:
         proof.cover((burst.beats == most) & (burst.left != most))
     proof.prove(depth=1, reach=1)
+
+
+FOLLOWING = {  # settings, and bits of what is left
+    "tiny": ([], 12),
+    "paper": ([], 27),
+    "ulx3s": (["burst_beats=7"], 12),
+    "wide": (["port_bytes=16", "burst_beats=256"], 12),
+    "narrow": (["burst_beats=1"], 4),
+}
+
+
+class Followed(Component):
+    """Bursts of any run, one after the other; a run begins whenever it likes."""
+
+    def __init__(self, config, left_bits):
+        self.config, self.left_bits = config, left_bits
+        super().__init__(
+            {
+                "moves": In(1),
+                "begins": In(1),
+                "place": In(beat_bits(config) + 1),
+                "beats": In(left_bits),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        self.bursts = Bursts(m, self.config, self.left_bits, lambda place: Const(0))
+        run = Run(self.place, self.beats, Const(0))
+        self.bursts.go(self.moves, self.begins | self.bursts.ends_run, run)
+        return m
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tiny",
+        "ulx3s",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("paper", "wide", "narrow")),
+    ],
+)
+def test_the_burst_behind_another(proof, name):
+    """``Bursts`` finds it without a carry: it is the one that ``cut`` gives."""
+    settings, left_bits = FOLLOWING[name]
+    config = load_config(name, settings)
+    unit = Followed(config, left_bits)
+    proof.add(unit)
+    started = Signal()  # a run has begun
+    proof.m.d.sync += started.eq(started | (unit.moves & unit.begins))
+    proof.assume(unit.beats != 0)
+    bursts = unit.bursts
+    beats, is_all = cut(config, bursts.place, bursts.left)
+    proof.check(bursts.beats == beats, when=started)
+    proof.check(bursts.ends_run == is_all, when=started)
+    proof.check(bursts.left != 0, when=started)
+    proof.check((beats != 0) & (beats <= config.burst_beats), when=started)
+
+    follows = proof.past(started & unit.moves & ~unit.begins & ~bursts.ends_run)
+    place, left = bursts.place, bursts.left
+    before = proof.past(bursts.place), proof.past(bursts.left), proof.past(bursts.beats)
+    bits = beat_bits(config)
+    proof.check(place[:bits] == (before[0][:bits] + before[2])[:bits], when=follows)
+    proof.check(left + before[2] == before[1], when=follows)
+    proof.cover(follows & bursts.ends_run)
+    if config.burst_beats > 1:
+        proof.cover(follows & (before[2] == 1) & (bursts.beats > 1))
+    proof.prove(depth=1, reach=4)

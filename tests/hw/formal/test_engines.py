@@ -5,7 +5,7 @@ LOAD
 2. No more than ``reads_in_flight`` bursts are under way, nor ``read_buffer_beats`` beats under way
    or buffered: there is room for every beat that comes.
 3. What is known a cycle ahead of a request is what its address and the rest of its run say: its
-   length, whether it ends the run, whether it lies outside DRAM.
+   length, whether it ends the run, whether it lies outside DRAM. A run that is offered has beats.
 4. It says of every cycle in which it writes INP that it does: so STORE, which then writes nothing,
    takes no write from it.
 
@@ -15,10 +15,11 @@ STORE
    last of them.
 7. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
    had not been shown.
-8. What is known ahead of a burst, or of a walk that waits, is whether its address lies outside
-   DRAM.
+8. What is known ahead of a burst is what its address and the rest of its run say: its length,
+   whether it ends the run, whether it lies outside DRAM or its destination.
 9. Instructions in flight are those that haven't sent everything, and those that wait for answers.
-   Of the former, as many have a walk, at work or in its queue, as have beats at all.
+   Of the former, as many have a walk, in its queue, at work, or with its last run alone, as have
+   beats at all.
 10. Each beat goes to the bus or into INP, once, and in order: it leaves the buffer in that cycle.
     One for INP stays, with its place, while LOAD writes INP; it lies within INP, and is written in
     one column of an entry.
@@ -34,14 +35,17 @@ import pytest
 from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
-from vdla.hw.layout import beats
+from vdla.hw.bursts import PAGE_BITS, beat_bits, cut, is_outside
+from vdla.hw.layout import beats, layout
 from vdla.hw.load import Load
+from vdla.hw.load.memories import longest_run
 from vdla.hw.store import IN_FLIGHT, Store
 from vdla.hw.store.destination import is_outside_target
+from vdla.isa import instructions as isa
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import memories
 
+MULTIPLIED = ("result", "total")
 REQUANTIZED = ("moved", "above", "below")
 CONFIG = load_config(
     "tiny",
@@ -84,6 +88,16 @@ def used_entries(m, opened, level, state):
         yield (slot - oldest)[: len(oldest)] < level, look.data
 
 
+def check_bursts(proof, config, state, inner, is_next, one_by_one=0):
+    """What is known of the burst that is next, in registers that were filled a cycle ahead; it is
+    of one beat where they go ``one_by_one``."""
+    left = ~state(inner, "asked")
+    length, is_all = cut(config, state(inner, "place"), left)
+    proof.check(left != 0, when=is_next)
+    proof.check(state(inner, "beats") == Mux(one_by_one, 1, length), when=is_next)
+    proof.check(state(inner, "ends_run") == Mux(one_by_one, left == 1, is_all), when=is_next)
+
+
 def dram(proof, unit):
     """DRAM may end anywhere, but stays as it is."""
     proof.m.d.comb += unit.dram_pages.eq(proof.constant(len(unit.dram_pages), "pages"))
@@ -118,17 +132,13 @@ def test_load(config, proof, state):
     proof.check(proof.count(inner, "bursts", config.reads_in_flight) == bursts)
     proof.check(coming + level <= config.read_buffer_beats)
     proof.check(bursts <= config.reads_in_flight)
-    # A request is of an instruction at work, with beats left in its run.
-    at_work = state(inner, "active") & ~state(inner, "empty")
-    left, run = ~state(inner, "asked"), state(inner, "run")
-    ends_run = state(inner, "ends_run")
-    proof.check(ends_run == (left == request.beats), when=at_work)
-    ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
-    proof.check((left != 0) & (ends | (run != 0)), when=at_work)
-    following = burst_beats(config, state(inner, "place"), left)
-    proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
+    # A run on offer has beats, and so has the run of a burst that is next.
+    run = state(inner, "run_kept")
+    proof.check((run != 0) & (run <= longest_run(config)), when=state(inner, "offers"))
+    check_bursts(proof, config, state, inner, state(inner, "asks"))
     outside = is_outside(state(inner, "place"), config, pages)
-    proof.check(state(inner, "outside") == outside, when=at_work)
+    proof.check(state(inner, "outside") == outside, when=state(inner, "asks"))
+    proof.check(state(inner, "asks"), when=request.valid)
 
     proof.cover(bursts == config.reads_in_flight)
     proof.cover(level == 4)
@@ -165,7 +175,7 @@ def test_store(config, proof, state):
     store = Store(config)
     inner = proof.add(store, store.dram_pages)
     for lane in range(config.port_bytes):
-        for name, outputs in (("multiply", ("result",)), ("requantize", REQUANTIZED)):
+        for name, outputs in (("multiply", MULTIPLIED), ("requantize", REQUANTIZED)):
             part = getattr(inner.submodules, f"{name}_{lane}")
             proof.cut(inner, f"{name}_{lane}", *(getattr(part, n) for n in outputs))
     m, write = proof.m, store.write
@@ -194,32 +204,29 @@ def test_store(config, proof, state):
         levels[name], opened = sound(proof, state, inner, name)
         if name in ("context", "walks"):
             entries[name] = list(used_entries(m, opened, levels[name], state))
-    for is_used, entry in entries["walks"]:
-        walk = data.View(store.started.walk.shape(), entry)
-        proof.check(walk.run != 0, when=is_used)
-        chosen = {each: walk[each.flag] for each in store.destinations}
-        outside = is_outside_target(config, walk.base, pages, chosen)
-        proof.check(walk.outside == outside, when=is_used)
+    sizes = layout(isa.Store, config)["x_size"].width
+    for is_used, entry in entries["walks"]:  # a place, then the entries of a run
+        proof.check(entry[beat_bits(config) :][:sizes] != 0, when=is_used)
     contexts = [(u, data.View(store.started.sender.shape(), e)) for u, e in entries["context"]]
-    active, run_left = state(inner, "sends"), ~state(inner, "run_kept")
+    on_offer, active = state(inner, "walks_on"), state(inner, "sends")
+    sends_last = active & state(inner, "last_run")  # of its walk, which is on offer no more
     walks = sum(is_used & ~entry.empty for is_used, entry in contexts)
-    proof.check(walks == levels["walks"] + active)
+    proof.check(walks == levels["walks"] + on_offer + sends_last)
+    proof.check(on_offer, when=active & ~sends_last)
     in_flight = proof.count(inner, "in_flight", IN_FLIGHT)
     proof.check(in_flight == levels["context"] + levels["waiting"])
-    proof.check(state(inner, "run_end") == (run_left == 1), when=active)
     proof.check(state(inner, "opens") == (left == 0))
     proof.check(state(inner, "burst_left") == left)
     proof.check(proof.count(inner, "unanswered", config.writes_in_flight) == unanswered)
     proof.check(state(inner, "shown") == was_shown)
-    run = data.View(store.started.walk.shape(), state(inner, "walk")).run
-    last_run = Cat(state(inner, f"runs_{axis}_end") for axis in "xyz").all() & (run_left == 1)
-    proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
+    proof.check(state(inner, "run_kept") != 0, when=on_offer)
     chosen = {each: state(inner, each.flag) for each in store.destinations}
-    to_bus = active
-    for goes_there in chosen.values():
-        to_bus &= ~goes_there
-    proof.check((left == 0) | to_bus)
-    proof.check(left <= run_left, when=active)
+    on_chip = Cat(*chosen.values()).any()
+    check_bursts(proof, config, state, inner, active, on_chip)
+    under_way = active & ~on_chip & (left < state(inner, "beats"))
+    proof.check((left == 0) | under_way)
+    if chosen:
+        proof.check(state(inner, "one_by_one") == on_chip, when=active)
     outside = is_outside_target(config, state(inner, "place"), pages, chosen)
     proof.check(state(inner, "outside") == outside, when=active)
 

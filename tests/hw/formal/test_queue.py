@@ -1,7 +1,7 @@
 """Command queues, and what they do to the token queues.
 
 1. ``ready`` means that an instruction waits, and that every token it pops and every slot it will
-   push to is there.
+   push to is there. ``room`` means that fewer wait than the queue holds.
 2. ``busy`` is low exactly when everything that was put in has finished.
 3. Starting pops and reserves what the instruction names, finishing pushes what the engine says.
 4. With an engine that starts only when ``ready``, and finishes in order with the flags of what it
@@ -72,8 +72,11 @@ def test_ready_and_busy(proof, config, depth):
     proof.check(queue.busy == (unfinished != 0))
     most = depth + MOST_STARTED
     proof.check(proof.count(inner, "unfinished", most) == unfinished)
+    waiting = proof.count(inner, "waiting", depth)  # in the FIFO and in the register behind it
     level = proof.level(proof.open(inner, "fifo"), depth)
-    proof.check(unfinished == level + flying)
+    proof.check(waiting == level + port.waiting)
+    proof.check(unfinished == waiting + flying)
+    proof.check(queue.room == (waiting != depth))
     proof.cover(unfinished == depth + IN_FLIGHT)
     proof.cover(proof.past(queue.busy) & ~queue.busy)
     proof.cover(port.waiting & ~port.ready)

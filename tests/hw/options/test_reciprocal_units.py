@@ -45,7 +45,7 @@ def vectors(count, seed=0):
 def computed(units, work, wait=0):
     """The words of vectors, and the cycles from ``begin`` to ``ready``, of each (vector, root).
 
-    The micro-op passes ``wait`` cycles after that; its words are looked at in stage 6, and whether
+    The micro-op passes ``wait`` cycles after that; its words are looked at in stage 8, and whether
     they are gone in the next cycle.
     """
     unit, results = Reciprocals(load_config("tiny", [f"reciprocal_units={units}"])), []
@@ -63,7 +63,6 @@ def computed(units, work, wait=0):
                 ctx.set(unit.y[lane], y)
             cycles += 1
             while not ctx.get(unit.ready):
-                assert ctx.get(unit.keeps_y)
                 await ctx.tick()
                 cycles += 1
             for _ in range(wait):
@@ -73,11 +72,9 @@ def computed(units, work, wait=0):
             await ctx.tick()
             ctx.set(unit.passes, 0)
             assert not ctx.get(unit.ready)
-            await ctx.tick()
-            assert not ctx.get(unit.keeps_y)
-            for lane in range(LANES):  # y isn't kept any longer
+            for lane in range(LANES):  # y is gone
                 ctx.set(unit.y[lane], -1)
-            await ctx.tick().repeat(4)
+            await ctx.tick().repeat(7)
             words = [ctx.get(unit.words[lane]) for lane in range(LANES)]
             ctx.set(unit.clear, 1)
             await ctx.tick()
