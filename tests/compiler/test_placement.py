@@ -235,7 +235,7 @@ def test_addresses_lie_between_no_beats():
     x = m.conv(m.input("x", (1, 3, 5, 5)), 9, 1)
     m.output(m.max_pool(x, 2, 1))
     blocks = ["block_in=128", "block_out=128", "port_bytes=128", "wgt_bytes=65536"]
-    config = load_config("paper", [*blocks, "store_lanes=0"])
+    config = load_config("paper", blocks)
     module = compile_graph(import_model(m.model()), config, Options())
     host = compile_graph(import_model(m.model()), config, Options(device="cpu"))
     inputs = random_inputs(module)

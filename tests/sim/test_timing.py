@@ -183,18 +183,18 @@ def test_units_take_the_lanes_in_groups(units, groups):
         ("alu_op=TABLE src_base=1", lambda groups: 15),  # no x
     ],
 )
-@pytest.mark.parametrize("lanes", [0, 4, 2, 1])
-def test_a_micro_op_that_multiplies_stays_in_read_for_its_groups(alu, cycles, lanes):
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_micro_op_that_multiplies_stays_in_read_for_its_groups(alu, cycles, groups):
     """It passes in the cycle in which the last group of its lanes is multiplied."""
-    found = times(f"ALU uop_count=1 extent_0=3 {alu}", TABLES, f"alu_lanes={lanes}")
-    assert found == [(START, START + cycles(4 // (lanes or 4)))]
+    found = times(f"ALU uop_count=1 extent_0=3 {alu}", TABLES, f"alu_groups={groups}")
+    assert found == [(START, START + cycles(groups))]
 
 
 def test_a_micro_op_that_starts_from_y_multiplies_nothing():
     """It has no x; one that has takes four groups, and stays three cycles longer."""
     uops = "LOAD memory=UOP x_size=1 y_size=1 z_size=1 push_next\n"
     alu = "ALU pop_prev uop_count=1 alu_op=MUL use_imm init={}"
-    config = load_config("tiny", ["alu_lanes=1"])
+    config = load_config("tiny", ["alu_groups=4"])
     taken = []
     for init in (0, 1):
         program = assemble(f".base 0x2000\n{uops}{alu.format(init)}\nFINISH", config)
@@ -232,18 +232,18 @@ def test_a_store_reads_requantizes_and_waits_for_its_answer():
     assert times(raw) == [(START, START + 1 + 9 + 1 + 7 + 1 + LATENCY + 1)]
 
 
-@pytest.mark.parametrize(("lanes", "steps"), [(0, 1), (4, 1), (2, 2), (1, 4)])
-def test_a_store_requantizes_a_beat_in_steps(lanes, steps):
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_store_requantizes_a_beat_in_steps(steps):
     """A read every so many cycles, but for the one after scales; a beat is there with its last."""
-    lanes = f"store_lanes={lanes}"
+    groups = f"store_groups={steps}"
     narrow = "STORE memory=ACC8 x_size=3 y_size=1 z_size=1"
     taken = 1 + 3 * steps + 9 + 1 + 1 + LATENCY + 1
-    assert times(narrow, lanes) == [(START, START + taken)]
+    assert times(narrow, groups) == [(START, START + taken)]
     planes = "STORE memory=ACC8 x_size=1 y_size=1 z_size=3 z_pitch=1 z_stride=1"
-    assert times(planes, lanes) == [(START, START + 2 + taken)]  # scales of two planes more
+    assert times(planes, groups) == [(START, START + 2 + taken)]  # scales of two planes more
     raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
-    assert times(raw, lanes) == times(raw)
-    assert times(TO_INP, FORWARDING, lanes) == [(START, START + taken - LATENCY - 1)]
+    assert times(raw, groups) == times(raw)
+    assert times(TO_INP, FORWARDING, groups) == [(START, START + taken - LATENCY - 1)]
 
 
 FORWARDING = "forwarding=1"

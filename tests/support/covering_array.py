@@ -88,16 +88,8 @@ LEVELS: Mapping[str, Mapping[str, Level]] = {
     "vector_engine": _numbers(0, 1),
     "reciprocal_units": {**_numbers(0, 1), "most": _units},
     "fabric_lanes": {**_numbers(0, 2), "all": lambda given: given["block_out"]},
-    "alu_lanes": {
-        **_numbers(0, 1),
-        "half": lambda given: given["block_out"] // 2,
-        "all": lambda given: given["block_out"],
-    },
-    "store_lanes": {
-        **_numbers(0),
-        "half": lambda given: given["port_bytes"] // 2,
-        "quarter": lambda given: given["port_bytes"] // 4,
-    },
+    "alu_groups": {**_numbers(1, 2), "most": lambda given: given["block_out"]},
+    "store_groups": _numbers(1, 2, 4),
     "memory.latency": _numbers(0, 1, 300),
     "memory.bytes_per_cycle": {**_numbers(1, 3), "port": lambda given: given["port_bytes"]},
     WITH_BANKS: _numbers(0, 1),

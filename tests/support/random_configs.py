@@ -62,8 +62,8 @@ def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
     options["reciprocal_units"] = rng.choice((0, 1, most, 1 << rng.randrange(most.bit_length())))
     options["fabric_lanes"] = 2 * rng.choice((0, 0, 1, rng.randint(0, config.block_out // 2)))
     divisors = [n for n in range(1, config.block_out + 1) if config.block_out % n == 0]
-    options["alu_lanes"] = rng.choice((0, 0, rng.choice(divisors)))
-    options["store_lanes"] = rng.choice((0, 0, *(config.port_bytes // n for n in (1, 2, 4))))
+    options["alu_groups"] = rng.choice((1, 1, rng.choice(divisors)))
+    options["store_groups"] = rng.choice((1, 1, 2, 4))
     return [*settings, *(f"{key}={value}" for key, value in options.items())]
 
 

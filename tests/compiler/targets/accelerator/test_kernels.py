@@ -55,7 +55,7 @@ def test_a_kernel_is_made_once_for_configs_of_another_pace():
 @pytest.mark.parametrize("blocks", [(132, 132), (256, 128), (256, 256)])
 def test_configs_of_more_than_16384_multipliers_compile(blocks):
     """WGT can't hold DEPTH of their tiles; the network runs as it does on the host."""
-    sizes = ["port_bytes=4", "wgt_bytes=1048576", "acc_bytes=262144", "alu_lanes=0"]
+    sizes = ["port_bytes=4", "wgt_bytes=1048576", "acc_bytes=262144"]
     each = [f"block_in={blocks[0]}", f"block_out={blocks[1]}"]
     config = load_config("paper", [*each, *sizes])
     module, host = api.compile("digits", config), api.compile("digits", config, device="cpu")

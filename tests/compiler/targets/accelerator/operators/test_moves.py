@@ -119,7 +119,7 @@ def test_templates_that_differ_in_numbers_share_their_tile():
 def test_threads_hide_latency(rows, pixels, tiles):
     """With two threads a tile is loaded while another one is stored: the bus hardly rests, where
     STORE fills a beat in each cycle."""
-    config = load_config("paper", ["store_lanes=0"])
+    config = load_config("paper", ["store_groups=1"])
     graph = joined((4, 16, 9, 9), (4, 48, 9, 9))
     (operator,), _ = accelerator_layers(graph, config)
     cycles = {}

@@ -53,7 +53,7 @@ def test_an_addend_that_no_pixel_changes_is_kept_by_channel(pixel):
     np.testing.assert_array_equal(got, evaluate(graph, inputs)["y"])
 
 
-@pytest.mark.parametrize(("settings", "most"), [(["alu_lanes=0"], 0.95), ([], 1)])
+@pytest.mark.parametrize(("settings", "most"), [(["alu_groups=1"], 0.95), ([], 1)])
 def test_it_takes_fewer_cycles(settings, most):
     """It loads less, but multiplies as often: the gain is large where the ALU is wide."""
     config = load_config("paper", settings)
