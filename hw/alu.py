@@ -102,7 +102,6 @@ class Alu(Component):
         self.hooks = hooks_of(AluHooks, config)
         self.scales = tuple(op for op in operations(config) if op.imm == "scale")
         self.unlimited = tuple(op for hook in self.hooks for op in hook.unlimited)
-        self.wide = bool(self.unlimited)
         super().__init__(_ports(config, gemm=gemm) | ports_of(self.hooks))
 
     def elaborate(self, platform: object) -> Module:
@@ -143,7 +142,7 @@ class Alu(Component):
             low=self.low_now,
             high=self.high_now,
             scales=self.scales,
-            wide=self.wide,
+            wide=bool(self.unlimited),
         )
         return Multipliers(m, self.config, operands, results)
 

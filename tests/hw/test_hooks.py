@@ -20,7 +20,7 @@ SEAMS = (AluHooks, MicroOpHooks, MemoryHooks, EngineHooks, GemmHooks, Destinatio
 EVERY = load_config(
     "tiny",
     ["block_in=8", "table_bytes=512", "forwarding=1", "window_taps=2", "window_rows=2",
-     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2", "alu_lanes=2"],
+     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2", "alu_groups=2"],
 )  # fmt: skip
 
 
