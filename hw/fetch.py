@@ -204,11 +204,7 @@ class Fetch(Component):
         with m.If(dispatch):
             m.d.sync += [self.index.eq(after), after.eq(later), is_last.eq(later == self.length)]
         with m.If(self.idle):
-            m.d.sync += [
-                self.index.eq(0),
-                after.eq(1),
-                is_last.eq(self.length == 1),
-            ]
+            m.d.sync += [self.index.eq(0), after.eq(1), is_last.eq(self.length == 1)]
         illegal = Signal()
         m.d.comb += illegal.eq(head.valid & (head.malformed | (head.ends ^ is_last)))
         return illegal
