@@ -25,7 +25,7 @@ from vdla.isa.parameters import ConfigError, parameters
 WITH_BANKS = "memory.banks"  # whether the memory has banks: what theirs say means nothing elsewhere
 SMALL, LARGEST = 256, 1024  # multipliers of a config whose RTL is built: 4,096 take seven minutes
 WIDEST = 1 << 16  # multipliers, at most
-PROBES = 400  # random configs by which what belongs together is found
+PROBES = 2000  # random configs by which what belongs together is found
 CANDIDATES = 40  # combinations of which a row takes the one with most new pairs
 
 Given = Mapping[str, int]  # values of the parameters that come before

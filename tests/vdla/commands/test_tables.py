@@ -66,8 +66,8 @@ def test_the_last_lines_of_a_run_are_its_result(vdla):
     result = re.sub(r"(\d\.\d+)( ms| s)", r"N\2", done.out).splitlines()[-5:]
     assert result == [
         "2 inputs, N s on device sim",
-        "2 inputs, 6,056 cycles on paper (memory 64 cycles, 8 B/cycle): N ms at 200 MHz (asked)",
-        "utilization 20.3 % of the multipliers",
+        "2 inputs, 6,352 cycles on paper (memory 64 cycles, 8 B/cycle): N ms at 200 MHz (asked)",
+        "utilization 19.3 % of the multipliers",
         "end to end N ms: host N ms (this machine, measured), transfers N ms (1,040 bytes, shared "
         "memory), accelerator N ms at 200 MHz (asked)",
         "accuracy over 2 test images: 100.00 %, onnxruntime 100.00 %",
