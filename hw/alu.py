@@ -89,12 +89,11 @@ class AluHooks(PortHooks):
 
 class Alu(Component):
     """``x`` and ``y`` are registers of the operands, ``op``, ``use_imm``, ``weight``, ``imm`` and
-    ``group`` come with them. ``zero``,
-    ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
-    DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
-    the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
-    ``sums`` are zero where it isn't GEMM's. In a pipeline without ``gemm`` there are no ``sums``,
-    ``carry`` and ``late_gemm``. ``late_valid``: there is such a micro-op.
+    ``group`` come with them. ``zero``, ``low``, ``high`` and what ``late_…`` says of an operation
+    belong to the micro-op that came DEPTH - 1 cycles before, if ``late_valid``, ``late_x``,
+    ``sums``, ``carry`` to the one before it and ``result`` to the next before. ``late_x`` is the
+    accumulator, or zero where the operation doesn't use it late; ``sums`` are zero where it isn't
+    GEMM's. In a pipeline without ``gemm`` there are no ``sums``, ``carry`` and ``late_gemm``.
     """
 
     def __init__(self, config: Config, *, gemm: bool = True) -> None:
@@ -153,7 +152,7 @@ class Alu(Component):
         self.idle = idle = self.late_first | late_gemm  # no operation is to be computed
         self.factor = Signal(Factor)
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
-        # What combine doesn't get, of what the third DSP has, the immediate, and y.
+        # What combine doesn't get, of a product, the immediate, and y.
         self.drops_product, self.drops_y, drops_immediate = (
             Signal(name=f"drops_{n}") for n in ("product", "y", "immediate")
         )

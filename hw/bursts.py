@@ -103,13 +103,8 @@ class Bursts:
         self.ends_run = Signal(name="ends_run", reset_less=True)
         self.outside = Signal(name="outside", reset_less=True)
         self.one_by_one = Signal(name="one_by_one", reset_less=True)
-        # Complement of the beats left of the run: it counts up.
+        # Complement of the beats left of the run, those of the next burst too: it counts up.
         self._asked = Signal(run_bits, name="asked", reset_less=True)
-
-    @property
-    def left(self) -> Value:
-        """Beats left of the run, those of the next burst among them."""
-        return ~self._asked
 
     def go(self, moves: Value, begins: Value, run: Run) -> None:
         """To the next burst if it ``moves``: the first of ``run`` if that ``begins``, else the one

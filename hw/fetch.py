@@ -192,7 +192,7 @@ class Fetch(Component):
 
     def _dispatch(self, m: Module, dispatch: Value) -> Value:
         """Gives the head to its engine; returns whether it is illegal."""
-        is_last, head = Signal(), self.head
+        head, is_last = self.head, Signal(name="is_last")
         after, later = (Signal(INDEX_BITS, name=n) for n in ("after", "later"))  # index + 1, + 2
         m.d.comb += [
             self.dispatched.eq(is_last),

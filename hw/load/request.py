@@ -55,7 +55,7 @@ class Request:
         )
         self.index = Signal(INDEX_BITS, reset_less=True)
         self.runs = Runs(m, config, self._walk())
-        bits = (longest_run(config)).bit_length()
+        bits = longest_run(config).bit_length()
         self.bursts = Bursts(m, config, bits, self._is_outside)
         self._send()
         self._start()
