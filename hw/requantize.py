@@ -5,7 +5,8 @@
 
 1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, which a
    DSP48E1 makes (UG479), 17 bits apart: the second DSP adds what the first has beyond them. The
-   sum of two products of different numbers is made in LUTs.
+   sum of two products of different numbers is made in LUTs. An ECP5's multipliers have 18 × 18
+   bits: two of them make each product, 17 bits apart as well, and the sum of all is made in LUTs.
 2. ``Requantize`` rounds ``value / 2**shift``, ties to the even, and adds ``zero``. What comes after
    are limits of few bits, so it keeps few: whether the value lies above or below is a flag.
 3. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
@@ -24,6 +25,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.isa.numbers import SHIFT_BITS
 
 FACTOR_BITS = 18, 25  # of a DSP48E1
+PACKED_BITS = FACTOR_BITS[1]  # its wider input, in which GEMM has two weights
 LOW_BITS = 17  # of a 32-bit number, unsigned: with a sign they fill the narrow input
 VALUE_BITS = 57  # of a 32-bit number times a 25-bit number
 WINDOW_BITS = 32
@@ -54,8 +56,9 @@ class Multiply(Component):
         """Two products, of the number's low and high part, and their sum a cycle later."""
         m = Module()
         # Written as a register's reset, which the DSP has, this costs no LUT.
-        low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, "low")
-        high = multiplied(m, self.high, self.high_factor, "high")
+        bits = multiplier_bits(platform)
+        low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, ("low", bits))
+        high = multiplied(m, self.high, self.high_factor, ("high", bits))
         rest = Signal(LOW_BITS, reset_less=True)
         upper = Signal(signed(VALUE_BITS - LOW_BITS), reset_less=True)
         m.d.sync += [rest.eq(low), upper.eq(high + (low >> LOW_BITS))]
@@ -64,13 +67,30 @@ class Multiply(Component):
         return m
 
 
-def multiplied(m: Module, x: Value, factor: Value, name: str) -> Signal:
-    """A product of 18 × 25 bits, two cycles after its factors: one DSP."""
+def multiplier_bits(platform: object) -> int:
+    """Width of the wider input of a platform's multipliers, which can have it as an attribute of
+    this name: 25 bits, or 18, an ECP5's."""
+    return getattr(platform, "multiplier_bits", PACKED_BITS)
+
+
+def multiplied(m: Module, x: Value, factor: Value, of: tuple[str, int]) -> Value:
+    """A product of 18 × 25 bits, two cycles after its factors: of one DSP, or of two multipliers,
+    with a sum, where they have 18 bits. ``of``: the registers' name, and a multiplier's bits."""
+    name, bits = of
     a = Signal(signed(FACTOR_BITS[0]), name=f"{name}_x", reset_less=True)
     b = Signal(signed(FACTOR_BITS[1]), name=f"{name}_factor", reset_less=True)
-    product = Signal(signed(sum(FACTOR_BITS)), name=f"{name}_product", reset_less=True)
-    m.d.sync += [a.eq(x), b.eq(factor), product.eq(a * b)]
-    return product
+    m.d.sync += [a.eq(x), b.eq(factor)]
+    if bits >= PACKED_BITS:
+        product = Signal(signed(sum(FACTOR_BITS)), name=f"{name}_product", reset_less=True)
+        m.d.sync += product.eq(a * b)
+        return product
+    low, high = Cat(b[:LOW_BITS], 0).as_signed(), b[LOW_BITS:].as_signed()
+    parts = [
+        Signal(signed(len(a) + len(part)), name=f"{name}_product_{i}", reset_less=True)
+        for i, part in enumerate((low, high))
+    ]
+    m.d.sync += [product.eq(a * part) for product, part in zip(parts, (low, high), strict=True)]
+    return Cat(parts[0][:LOW_BITS], (parts[0] >> LOW_BITS) + parts[1]).as_signed()
 
 
 def split(x: Value) -> tuple[Value, Value]:

@@ -16,6 +16,7 @@ from vdla.boards import clocked, find_module, memory_of
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
+from vdla.boards.flows.registers import move_registers
 from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress, call, find, find_yosys, versioned
 from vdla.boards.flows.yosys import Area, Flat, kept_apart, total, unit_of
@@ -67,6 +68,7 @@ def synthesize(
     write(folder, files)
     progress("synthesis", 1, 4)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
+    move_registers(folder / f"{NAME}.json")
     check_fit(board, config, synthesized(folder / f"{NAME}.json"))
     progress("place and route", 2, 4)
     tool = versioned(nextpnr, "nextpnr-ecp5", folder)

@@ -10,6 +10,7 @@ import pytest
 from amaranth.back import rtlil
 from arithmetic import simulate
 
+from vdla.boards.flows import trellis
 from vdla.boards.flows.yosys import area_in, script, total
 from vdla.hw.gemm import Gemm
 from vdla.hw.verilog import run_yosys
@@ -56,7 +57,7 @@ def products(unit, vectors, tiles, platform=None, marks=(), seconds=()):
     return np.array(results[CYCLES:])
 
 
-@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
 @pytest.mark.parametrize("fabric", [0, 2, 4])
 def test_sums_are_zero_after_clear(platform, fabric):
     unit = Gemm(config(8, 4, fabric=fabric))
@@ -91,7 +92,7 @@ def operands(block_in, block_out, count, seed):
     return vectors, tiles
 
 
-@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
 @pytest.mark.parametrize(
     ("block_in", "block_out"),
     [(4, 4), (8, 8), (8, 16), (24, 8), (64, 4), (256, 2), (1, 1), (2, 3), (3, 5), (5, 1), (9, 2)],
@@ -104,7 +105,7 @@ def test_sums(block_in, block_out, platform):
     )
 
 
-@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
 @pytest.mark.parametrize(
     ("block_in", "block_out", "lanes"),
     [(4, 4, 2), (8, 4, 4), (16, 6, 2), (1, 1, 1), (2, 3, 2), (3, 5, 1), (5, 2, 2), (9, 3, 2)],
@@ -132,13 +133,30 @@ def test_every_product_in_the_fabric():
             assert np.array_equal(products(unit, vectors, tiles), wanted)
 
 
-def test_every_product_of_two_neighbours():
-    """All x with the weights at which the low product could borrow from the high one."""
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
+def test_every_product_of_two_neighbours(platform):
+    """All x with the weights at which a low product could borrow from the high one, and overlap it
+    the most."""
     weights = [(a, b) for a in (-128, -1, 0, 1, 127) for b in (-128, 127)]
+    weights += [(b, a) for a, b in weights]
     cases = [(x, a, b) for x in range(-128, 128) for a, b in weights]
     vectors = np.array([[x] for x, _, _ in cases])
     tiles = np.array([[[a], [b]] for _, a, b in cases])
-    assert np.array_equal(products(Gemm(config(1, 2)), vectors, tiles), tiles[:, :, 0] * vectors)
+    unit = Gemm(config(1, 2))
+    assert np.array_equal(products(unit, vectors, tiles, platform), tiles[:, :, 0] * vectors)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("low", [-128, -1, 0, 127])
+def test_every_product_of_the_overlap(low):
+    """All x with all weights above a low one."""
+    rows = 32
+    tiles = np.full((256 // rows * 2, 2 * rows, 1), low)
+    tiles[:, ::2, 0] = np.tile(np.arange(-128, 128).reshape(-1, rows), (2, 1))
+    tiles = np.repeat(tiles[: 256 // rows], 256, axis=0)
+    vectors = np.tile(np.arange(-128, 128), 256 // rows)[:, None]
+    unit = Gemm(config(1, 2 * rows))
+    assert np.array_equal(products(unit, vectors, tiles, NARROW), tiles[:, :, 0] * vectors)
 
 
 def test_what_a_low_half_borrows():
@@ -159,7 +177,7 @@ def test_what_a_low_half_borrows():
         assert np.array_equal(products(Gemm(config(8, 2)), vectors, each), wanted)
 
 
-@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
 @pytest.mark.parametrize(
     ("block_in", "block_out", "taps", "fabric"),
     [
@@ -199,16 +217,17 @@ def test_two_multiplications_per_multiplier(block_in, block_out):
     assert rtlil.convert(unit).count("cell $mul") == block_in * -(-block_out // 2)
 
 
-def test_a_multiplication_per_narrow_multiplier():
-    text = rtlil.convert(Gemm(config(4, 6)), platform=NARROW)
-    assert text.count("cell $mul") == 4 * 6
+@pytest.mark.parametrize("block_out", [5, 6])
+def test_two_multiplications_per_narrow_multiplier(block_out):
+    text = rtlil.convert(Gemm(config(4, block_out)), platform=NARROW)
+    assert text.count("cell $mul") == 4 * 3
 
 
-@pytest.mark.parametrize(("platform", "wanted"), [(None, 4 * 3), (NARROW, 4 * 5)])
-def test_no_multiplication_in_the_fabric(platform, wanted):
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "overlapping"])
+def test_no_multiplication_in_the_fabric(platform):
     """What isn't written as a multiplication becomes a DSP in no tool."""
     text = rtlil.convert(Gemm(config(4, 8, fabric=3)), platform=platform)
-    assert text.count("cell $mul") == wanted
+    assert text.count("cell $mul") == 4 * 3
 
 
 @pytest.mark.parametrize("family", ["xc7", pytest.param("xcup", marks=pytest.mark.long)])
@@ -220,6 +239,17 @@ def test_luts_in_the_fabric(tmp_path, family):
     used = total(area_in(tmp_path))
     assert 0 < used["lut"] <= 50 * 4
     assert used["dsp"] == 0
+
+
+def test_two_products_of_an_ecp5s_multiplier(tmp_path):
+    """Half a MULT18X18D for a multiply-add, and at most 45 LUTs."""
+    unit = Gemm(config(8, 4))
+    (tmp_path / "vdla.il").write_text(rtlil.convert(unit, name="vdla", platform=NARROW))
+    (tmp_path / "vdla.ys").write_text(trellis.script())
+    run_yosys(["-q", "-s", "vdla.ys"], tmp_path)
+    used = trellis.synthesized(tmp_path / "vdla.json")
+    assert used["dsp"] == 8 * 4 // 2
+    assert 0 < used["lut"] <= 45 * 8 * 4
 
 
 def test_dsps_make_weights_and_quads(tmp_path):

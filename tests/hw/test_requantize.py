@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from amaranth import Module, signed
@@ -26,6 +27,7 @@ from vdla.hw.requantize import (
 from vdla.isa.numbers import pack_scale, rq, saturate, unpack_scale
 
 ROUND_CYCLES = 3
+NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 VALUES = st.integers(-(1 << VALUE_BITS - 1), (1 << VALUE_BITS - 1) - 1)
 
 
@@ -57,7 +59,7 @@ class Limited(Component):
         return m
 
 
-def stream(unit, inputs, cycles, output="result"):
+def stream(unit, inputs, cycles, output="result", platform=None):
     """What comes out ``cycles`` after each of a row of inputs, given in consecutive cycles."""
     results = []
 
@@ -68,7 +70,7 @@ def stream(unit, inputs, cycles, output="result"):
             results.append(ctx.get(getattr(unit, output)))
             await ctx.tick()
 
-    simulate(unit, drive)
+    simulate(unit, drive, platform)
     return results[cycles:]
 
 
@@ -77,7 +79,8 @@ def test_a_product_fits_a_dsp48e1():
     assert FACTOR_BITS == (18, 25)
 
 
-def test_multiply():
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["a DSP48E1", "a MULT18X18D"])
+def test_multiply(platform):
     random = Random(1)
     inputs = [
         {
@@ -89,20 +92,21 @@ def test_multiply():
         }
         for factor in (near(random, 25) for _ in range(3000))
     ]
-    results = stream(Multiply(), inputs, MULTIPLY_CYCLES)
+    results = stream(Multiply(), inputs, MULTIPLY_CYCLES, platform=platform)
     for i, result in zip(inputs, results, strict=True):
         low = 0 if i["only_high"] else i["low"]
         assert result == (low + (i["high"] << LOW_BITS)) * i["factor"], i
 
 
-def test_two_products():
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["a DSP48E1", "a MULT18X18D"])
+def test_two_products(platform):
     random, unit = Random(2), Multiply()
     bits = {"low": 18, "high": 18, "factor": 25, "high_factor": 25}
     inputs = [{name: near(random, n) for name, n in bits.items()} for _ in range(3000)]
     wanted = [
         (i["low"] * i["factor"] + i["high"] * i["high_factor"]) % (1 << WINDOW_BITS) for i in inputs
     ]
-    assert stream(unit, inputs, MULTIPLY_CYCLES, "total") == wanted
+    assert stream(unit, inputs, MULTIPLY_CYCLES, "total", platform) == wanted
 
 
 def limits(random, bits):
