@@ -14,14 +14,11 @@ places and routes what stands in the netlist, so a register is moved here where 
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from vdla.boards.flows.files import write
-from vdla.hw.verilog import NAME
+from vdla.boards.flows.yosys import Netlist
 
 Bit = int | str  # of a net, or a constant
 Cell = dict[str, Any]
@@ -43,19 +40,17 @@ class Control(NamedTuple):
     reset: Bit
 
 
-def move_registers(netlist: Path) -> int:
-    """Moves registers into multipliers in a flat netlist of yosys; gives the number of registers
-    that are gone."""
-    design = json.loads(netlist.read_text())
-    cells = design["modules"][NAME]["cells"]
-    before = len(cells)
-    _Mover(cells, design["modules"][NAME]["ports"]).move_all()
-    write(netlist.parent, {netlist.name: json.dumps(design)})
-    return before - len(cells)
+def move_registers(modules: Netlist) -> int:
+    """Moves registers into multipliers of their own module in a netlist of yosys; gives the number
+    of registers that are gone."""
+    before = sum(len(module["cells"]) for module in modules.values())
+    for module in modules.values():
+        _Mover(module["cells"], module["ports"]).move_all()
+    return before - sum(len(module["cells"]) for module in modules.values())
 
 
 class _Mover:
-    """The cells of a netlist, what drives each net, and how often it is read."""
+    """The cells of a module, what drives each net, and how often it is read."""
 
     def __init__(self, cells: Cells, ports: Mapping[str, Cell]) -> None:
         self.cells = cells

@@ -68,7 +68,7 @@ def synthesize(
     write(folder, files)
     progress("synthesis", 1, 4)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
-    move_registers(folder / f"{NAME}.json")
+    move(folder / f"{NAME}.json")
     check_fit(board, config, synthesized(folder / f"{NAME}.json"))
     progress("place and route", 2, 4)
     tool = versioned(nextpnr, "nextpnr-ecp5", folder)
@@ -100,6 +100,13 @@ def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequen
 def script(*, apart: bool = False) -> str:
     """Maps ``vdla.il`` for ECP5 into ``vdla.json``; a core's units are kept ``apart`` or not."""
     return yosys_script(SYNTHESIS, before=kept_apart() if apart else "")
+
+
+def move(netlist: Path) -> None:
+    """Moves registers into multipliers in yosys's netlist (``registers.py``)."""
+    design = json.loads(netlist.read_text())
+    move_registers(design["modules"])
+    write(netlist.parent, {netlist.name: json.dumps(design)})
 
 
 def synthesized(netlist: Path) -> dict[str, float]:
