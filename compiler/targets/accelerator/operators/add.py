@@ -59,6 +59,11 @@ class Add(Pairwise[ops.QAdd]):
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         return Binding(tensors, constants, 0, 3 * elements(graph, node.output))
 
+    @property
+    def multiplications(self) -> int:
+        """Operations of the ALU per vector that multiply: the sum, whose terms have weights."""
+        return 1
+
     def expression(self, config: Config) -> PairTensors:
         """Both widened, their weighted sum, its requantization on the way to DRAM."""
         ins, dims = intrinsics(config), (self.vectors, config.block_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
@@ -17,6 +17,8 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
+    group_cycles,
+    pace,
     parts,
     shares,
     transfer,
@@ -129,11 +131,13 @@ class BatchNorm(Held[ops.QBatchNorm, NormTile]):
         """A load of the data and of the constants, two operations of the ALU and a store."""
         vectors = tile.blocks * tile.pixels * self.vectors
         move = transfer(vectors * config.out_entry, tile.pixels * config.out_entry, config)
+        alu = 2 * vectors + group_cycles(vectors, config)
         rows = tile.blocks * self.vectors * config.block_out * 4
         side = ROWS * transfer(rows, rows, config)
         tiles = self.batch * (self.blocks // tile.blocks) * ceil_div(self.pixels, tile.pixels)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, inp=move, side=side, alu=2 * vectors, store=move, shared=False)
+        cost = TileCost(*share, inp=move, side=side, alu=alu, store=move, shared=False)
+        return replace(cost, pace=pace(config))
 
     def _expression(self, config: Config) -> NormTensors:
         lanes = config.block_out

@@ -31,7 +31,12 @@ from vdla.compiler.graph.ops.recurrent import (
 )
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, Intrinsics, intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import TileCost, parts, shares
+from vdla.compiler.targets.accelerator.operators.cost import (
+    TileCost,
+    group_cycles,
+    parts,
+    shares,
+)
 from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -217,10 +222,13 @@ class Cells(Held[Cellwise, VectorTile]):
         """Loads of all operands, an operation of the ALU for each stage, and a store per tile."""
         size = tile.vectors * config.block_out * 4 / config.bytes_per_cycle
         tiles = self.rows * ceil_div(self.vectors, tile.vectors)
-        stages = len(self.expression(config).stages)
+        ins, stages = intrinsics(config), self.expression(config).stages
+        early = ins.alu_wsub, ins.alu_mul, ins.alu_shl_imm, ins.alu_shr_imm
+        multiplied = sum(intrins[0] in early for _, intrins in stages)
+        alu = tile.vectors * len(stages) + group_cycles(tile.vectors * multiplied, config)
         share = shares(tiles, tiles, tile.vthreads)
         loads = sum(self.counts) * size
-        return TileCost(*share, inp=loads, alu=stages * tile.vectors, store=size)
+        return TileCost(*share, inp=loads, alu=alu, store=size)
 
     def schedule(self, tile: VectorTile, config: Config) -> Schedule:
         """Tiles the vectors and tensorizes every stage."""

@@ -21,13 +21,14 @@ from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Timing, estimates
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
+from vdla.isa.options.lanes import alu_groups, store_groups
+from vdla.sim.timing.constants import LATE_READ, TILE, WRITE_BACK
 from vdla.support.errors import UserError
 
 Places = NDArray[np.int64]
 
-STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
-LATE_READ = 5  # cycles from a micro-op's first read to that of its accumulator
-TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
+STARTUP = 4 + WRITE_BACK + 2  # cycles from a token to the first result: issue, pipeline, hand-over
+TURN = TILE + 7  # cycles from a token to the first beat, besides memory's: start, request, buffer
 FINALISTS = 64  # candidates that get the recurrence at a time, after the bound has ranked them
 MOST_STAGES = 16  # most buffer copies that are tried; beyond these, latency is fully hidden
 
@@ -51,13 +52,16 @@ class TileCost:
 
     A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts`` times, loads
     ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual) or for the tile alone
-    (its biases), ``alu`` runs after the reduction and ``store`` writes the tile.
+    (its biases), ``alu`` runs after the reduction and ``store`` writes the tile: so many cycles of
+    the bus, for each of which STORE takes ``pace``.
 
     With ``shared`` virtual threads take turns step by step: ``pairs`` counts the groups of tiles
     that all threads share, ``singles`` the tiles left for one thread alone. Otherwise they take
     turns tile by tile, and the operands that change have ``stages`` buffer copies on chip. ``inp``
     is loaded for the first of every ``inp_every`` tiles, ``wgt`` for the first of every
-    ``wgt_every``.
+    ``wgt_every``. The work is the mean of all tiles. Of these, ``across`` lie side by side and
+    ``down`` below each other, each ``inner`` times in a row, and all but the last along an axis are
+    ``wide`` and ``tall`` times the mean.
     """
 
     pairs: Size
@@ -75,6 +79,12 @@ class TileCost:
     stages: Size = 1
     inp_every: Size = 1
     wgt_every: Size = 1
+    pace: float = 1.0
+    inner: Size = 1
+    across: Size = 1
+    wide: Size = 1.0
+    down: Size = 1
+    tall: Size = 1.0
 
     @property
     def tiles(self) -> Size:
@@ -153,11 +163,12 @@ def ranked(
 def _rough(work: TileCost, config: Config) -> NDArray[np.float64]:
     """A quick stand-in for the estimate, to choose the finalists by."""
     steps = work.tiles * work.steps
-    ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)
+    ends = work.inp + work.wgt + work.store * work.pace / (1 if work.shared else work.parts)
     waits = work.parts * (config.memory.first_beat + STARTUP)
-    compute = work.compute(config)
+    compute, store = work.compute(config), work.tiles * work.store * work.pace
     in_turn = compute + work.traffic + steps * waits + ends  # loads and results
-    at_once = np.maximum(compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
+    busiest = np.maximum(np.maximum(compute, store), work.traffic)
+    at_once = busiest + ends + steps * work.parts * STARTUP / 4
     cycles = np.where(np.equal(work.threads, 1), in_turn, at_once)
     return np.where(np.equal(work.tiles, 0), np.inf, cycles)
 
@@ -171,6 +182,23 @@ def transfer(size: Size, run: Size, config: Config) -> Size:
     cycles = size / config.bytes_per_cycle
     bursts = np.ceil(run / (config.port_bytes * config.burst_beats)) * size / np.maximum(run, 1)
     return np.maximum(cycles, bursts * (memory.first_beat + 4) / config.reads_in_flight)
+
+
+def requantized(size: float, config: Config) -> float:
+    """STORE's own cycles to requantize ``size`` bytes: a step for each group of a beat's lanes."""
+    return size / config.port_bytes * store_groups(config)
+
+
+def pace(config: Config) -> float:
+    """Cycles that a STORE that requantizes takes for one of the bus: more than one where its own
+    steps are more than the bus's cycles."""
+    return max(1.0, requantized(config.bytes_per_cycle, config))
+
+
+def group_cycles(multiplied: Size, config: Config) -> Size:
+    """Cycles that ALU micro-ops that multiply or shift take besides one each: READ keeps them while
+    the multipliers take their lanes in groups."""
+    return multiplied * (alu_groups(config) - 1)
 
 
 def beside_gemm(alu: Size, chain: Size, config: Config) -> Size:

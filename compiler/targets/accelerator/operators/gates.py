@@ -28,6 +28,7 @@ from vdla.compiler.targets.accelerator.operators.cells import vectors_of_row
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
+    group_cycles,
     parts,
     sizes,
 )
@@ -160,7 +161,11 @@ class Gates(Held[QGates, GatesTile]):
         turns = ceil_div(self.rows, tile.rows)
         tiles, vectors = turns * (self.outputs // tile.outputs), self.rows * self.outputs
         steps = 7 if self.added else 6
-        compute = vectors * (self.inputs + steps) + tiles * steps * STARTUP
+        multiplied = 3 if self.before else 2
+        compute = vectors * (self.inputs + steps) + float(
+            group_cycles(multiplied * vectors, config)
+        )
+        compute += tiles * steps * STARTUP
         wide = vectors * (2 if self.added else 1) + 2 * turns * self.outputs
         weights = turns * self.outputs * self.inputs * config.wgt_entry
         bus = (weights + wide * config.block_out * 4) / config.bytes_per_cycle

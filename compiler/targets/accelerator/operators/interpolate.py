@@ -106,7 +106,12 @@ class Interpolation(Moves[QInterpolate]):
     @property
     def alu_steps(self) -> int:
         """A product per neighbour, and their sums."""
-        return 2 * (max(map(len, self.taps)) + max(map(len, self.sides))) - 2
+        return 2 * self.multiplications - 2
+
+    @property
+    def multiplications(self) -> int:
+        """The products."""
+        return max(map(len, self.taps)) + max(map(len, self.sides))
 
     def run(self, tile: MoveTile) -> int:
         """A pixel's vectors, or all of a row where no other turn's pixels lie between."""

@@ -31,7 +31,9 @@ from vdla.compiler.targets.accelerator.description.engines import alu_beside_gem
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
+    group_cycles,
     parts,
+    requantized,
     sizes,
 )
 from vdla.compiler.targets.accelerator.operators.held import Held
@@ -171,17 +173,17 @@ class MatMul(Held[QMatMul, MatMulTile]):
         tiles, vectors = s.batch * downs * acrosses, s.batch * blocks * s.pixels
         sums = s.batch * s.pixels * (s.b_zero != 0) + s.batch * blocks * (s.a_zero != 0)
         gemm = (vectors + sums) * s.inputs
-        alu = 2 * sums + vectors * (s.a_zero != 0)
+        alu = 2 * sums + vectors * (s.a_zero != 0) + float(group_cycles(sums, c))
         data = s.batch * s.pixels * s.inputs * c.inp_entry
         weights = s.batch * blocks * acrosses * s.inputs * c.wgt_entry
-        store = vectors * c.out_entry / c.port_bytes
+        store = requantized(vectors * c.out_entry, c)
         bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
         compute = max(gemm, alu) if alu_beside_gemm(c) else gemm + alu
         latency = c.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + bus + tiles * latency
         first = (tile.cols * s.inputs * c.inp_entry) / c.bytes_per_cycle + latency
-        last = tile.outputs * tile.cols * c.out_entry / c.port_bytes
+        last = requantized(tile.outputs * tile.cols * c.out_entry, c)
         return max(compute, store, bus) + first + last + tiles * STARTUP
 
 

@@ -71,6 +71,11 @@ class Minimum(Pairwise[QMinimum]):
         """The minimum, and a requantization of each operand."""
         return 1 if self.alike else 3
 
+    @property
+    def multiplications(self) -> int:
+        """The requantizations."""
+        return self.alu_steps - 1
+
     def expression(self, config: Config) -> PairTensors:
         """Both widened, each at the result's scale, the lesser, its way to DRAM."""
         ins, dims = intrinsics(config), (self.vectors, config.block_out)

@@ -15,6 +15,8 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
+    group_cycles,
+    pace,
     parts,
     shares,
     transfer,
@@ -104,6 +106,11 @@ class Moves(Held[N, MoveTile]):
         """Operations of the ALU per vector that is loaded."""
         return self.grown[1] if self.grown[1] > 1 else 0
 
+    @property
+    def multiplications(self) -> int:
+        """Operations of the ALU per vector that multiply or shift."""
+        return 0
+
     def loaded(self, tile: MoveTile) -> int:
         """Vectors that a tile loads."""
         return tile.rows * tile.pixels * self.vectors
@@ -131,11 +138,12 @@ class Moves(Held[N, MoveTile]):
         """One load, and stores of all that becomes of it, per tile of the longest operand."""
         (rows, columns), entries = self.grown, tile.rows * tile.pixels * self.vectors
         size, read = entries * config.out_entry, self.loaded(tile) * config.out_entry
-        load, alu = transfer(read, read, config), entries * self.alu_steps
+        load = transfer(read, read, config)
+        alu = entries * self.alu_steps + group_cycles(entries * self.multiplications, config)
         store = rows * transfer(size * columns, self.run(tile) * config.out_entry, config)
         tiles = sum(ceil_div(self.rows, tile.rows) * ceil_div(n, tile.pixels) for n in self.pixels)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, inp=load, alu=alu, store=store, shared=False)
+        return TileCost(*share, inp=load, alu=alu, store=store, shared=False, pace=pace(config))
 
     @abstractmethod
     def run(self, tile: MoveTile) -> int:

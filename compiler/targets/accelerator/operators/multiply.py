@@ -75,6 +75,11 @@ class Multiply(Moves[QMultiply]):
         """One multiplication."""
         return 1
 
+    @property
+    def multiplications(self) -> int:
+        """That one."""
+        return 1
+
     def loaded(self, tile: MoveTile) -> int:
         """Vectors of both operands."""
         return tile.rows * (tile.pixels + (1 if self.gate else tile.pixels)) * self.vectors

@@ -14,6 +14,8 @@ from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.access import accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
+    group_cycles,
+    pace,
     parts,
     shares,
     sizes,
@@ -70,6 +72,11 @@ class Pairwise(Template[N, VectorTile]):
         """Operations of the ALU per vector."""
         return 1
 
+    @property
+    def multiplications(self) -> int:
+        """Operations of the ALU per vector that multiply or shift."""
+        return 0
+
     @abstractmethod
     def expression(self, config: Config) -> PairTensors:
         """Expression of the result, with the instructions that compute it."""
@@ -102,8 +109,9 @@ class Pairwise(Template[N, VectorTile]):
         move = transfer(size, size, config)
         tiles = ceil_div(self.vectors, tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
-        work = tile.vectors * self.alu_steps
-        return TileCost(*share, inp=2 * move, gemm=work, store=move)
+        multiplied = tile.vectors * self.multiplications
+        work = tile.vectors * self.alu_steps + group_cycles(multiplied, config)
+        return TileCost(*share, inp=2 * move, gemm=work, store=move, pace=pace(config))
 
     def nest(self, tile: VectorTile, config: Config) -> Nest:
         """Tiles without a reduction."""

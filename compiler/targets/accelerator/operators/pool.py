@@ -21,6 +21,8 @@ from vdla.compiler.targets.accelerator.description.engines import alu_beside_gem
 from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
+    group_cycles,
+    pace,
     parts,
     shares,
     sizes,
@@ -201,8 +203,10 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         alu: Size = 0.0
         if self.weighted:
             side = transfer(tile.rows * tile.cols * c.acc_entry, tile.cols * c.acc_entry, c)
-            alu = vectors
-        return TileCost(*share, steps=steps, inp=load, gemm=work, side=side, alu=alu, store=store)
+            alu = vectors + group_cycles(vectors, c)
+        return TileCost(
+            *share, steps=steps, inp=load, gemm=work, side=side, alu=alu, store=store, pace=pace(c)
+        )
 
     def nest(self, tile: PoolTile, config: Config) -> Nest:
         """Tiles whose windows are seen in steps of some rows."""

@@ -23,11 +23,11 @@ Rows = NDArray[np.float64]
 
 COLUMNS = (
     "pairs", "singles", "threads", "steps", "parts", "inp", "wgt", "gemm", "side", "alu", "store",
-    "shared", "stages", "inp_every", "wgt_every",
+    "shared", "stages", "inp_every", "wgt_every", "pace", "inner", "across", "wide", "down", "tall",
 )  # fmt: skip
 (
     PAIRS, SINGLES, THREADS, STEPS, PARTS, INP, WGT, GEMM, SIDE, ALU, STORE,
-    SHARED, STAGES, INP_EVERY, WGT_EVERY,
+    SHARED, STAGES, INP_EVERY, WGT_EVERY, PACE, INNER, ACROSS, WIDE, DOWN, TALL,
 ) = range(len(COLUMNS))  # fmt: skip
 CHUNKS = 600  # portions that the recurrence follows before it extrapolates
 FOLLOWED = 5  # groups of tiles that are followed before the others are extrapolated
@@ -114,39 +114,49 @@ def in_turn(work: Rows, timing: Timing, room: Room) -> float:
         room.heads[operand] = 0
         for copy in range(room.places.shape[1]):
             room.places[operand, copy] = 0.0
+    half, followed, behind = tiles // 2, 0.0, 0.0
     for index in range(tiles):
-        marks[index] = _tile(work, timing, clocks, room.places, room.heads, index)
-    half = tiles // 2
-    period = (marks[tiles - 1] - marks[half]) / max(tiles - 1 - half, 1)
-    return float(marks[tiles - 1] + (every - tiles) * period)
+        share = _along(index // int(work[INNER]), work[ACROSS], work[WIDE])
+        share *= _along(index // int(work[INNER] * work[ACROSS]), work[DOWN], work[TALL])
+        marks[index] = _tile(work, timing, room, index, share)
+        followed += share
+        behind += share if index > half else 0.0
+    period = (marks[tiles - 1] - marks[half]) / max(behind, 1e-3)
+    return float(marks[tiles - 1] + (every - followed) * period)
 
 
 @inline
-def _tile(
-    work: Rows, timing: Timing, clocks: _Clocks, places: Rows, heads: NDArray[np.int64], index: int
-) -> float:
-    """Runs a tile; the time at which it has been stored."""
+def _along(index: int, count: float, share: float) -> float:
+    """A tile's share along an axis in what a tile has on average, where all but the last one of
+    ``count`` have ``share``."""
+    return share if index % int(count) < int(count) - 1 else count - (count - 1) * share
+
+
+@inline
+def _tile(work: Rows, timing: Timing, room: Room, index: int, share: float) -> float:
+    """Runs a tile of ``share`` times the mean's work; the time at which it has been stored."""
+    clocks, places, heads = room.clocks, room.places, room.heads
     stages, threads = int(work[STAGES]), int(work[THREADS])
     new_inp, new_wgt = index % int(work[INP_EVERY]) == 0, index % int(work[WGT_EVERY]) == 0
     ready, free, side = 0.0, places[2, heads[2]], 0.0
     alone = timing.vector and work[ALU] != 0
     if work[SIDE] != 0:
-        side = _loaded(timing, clocks, free, work[SIDE])
+        side = _loaded(work, timing, clocks, free, work[SIDE] * share)
         ready = 0.0 if alone else side
     for _ in range(int(work[STEPS])):
         if new_inp:
-            ready = _loaded(timing, clocks, places[0, heads[0]], work[INP])
+            ready = _loaded(work, timing, clocks, places[0, heads[0]], work[INP] * share)
         for _ in range(int(work[PARTS])):
             if new_wgt:
-                ready = _loaded(timing, clocks, places[1, heads[1]], work[WGT])
-            clocks.compute[0] = max(clocks.compute[0], ready, free) + work[GEMM]
+                ready = _loaded(work, timing, clocks, places[1, heads[1]], work[WGT])
+            clocks.compute[0] = max(clocks.compute[0], ready, free) + work[GEMM] * share
             if new_wgt:
                 places[1, heads[1]] = clocks.compute[0] + timing.startup
                 heads[1] = (heads[1] + 1) % stages
         if new_inp:
             places[0, heads[0]] = clocks.compute[0] + timing.startup
             heads[0] = (heads[0] + 1) % stages
-    _finish(work, timing, clocks, side)
+    _finish(work, timing, clocks, side, share)
     stored = clocks.store[0] + timing.latency + timing.turn
     places[2, heads[2]] = stored
     heads[2] = (heads[2] + 1) % threads
@@ -154,32 +164,36 @@ def _tile(
 
 
 @inline
-def _finish(work: Rows, timing: Timing, clocks: _Clocks, side: float) -> None:
+def _finish(work: Rows, timing: Timing, clocks: _Clocks, side: float, share: float) -> None:
     """ALU, once ``side`` is loaded, and STORE."""
-    startup = timing.startup
+    startup, alu, store = timing.startup, work[ALU] * share, work[STORE] * share * work[PACE]
     if timing.vector and work[ALU] != 0:
-        clocks.vector[0] = max(clocks.vector[0], clocks.compute[0] + startup, side) + work[ALU]
+        clocks.vector[0] = max(clocks.vector[0], clocks.compute[0] + startup, side) + alu
         clocks.store_from[0] = max(clocks.store[0], clocks.vector[0] + startup)
-        clocks.store[0] = clocks.store_from[0] + work[STORE]
+        clocks.store[0] = clocks.store_from[0] + store
         return
-    clocks.compute[0] += work[ALU]
-    part = work[STORE] / work[PARTS]
-    first = clocks.compute[0] - (work[PARTS] - 1) * work[GEMM] + startup
+    clocks.compute[0] += alu
+    part = store / work[PARTS]
+    first = clocks.compute[0] - (work[PARTS] - 1) * work[GEMM] * share + startup
     clocks.store_from[0] = max(clocks.store[0], first)
-    whole, last = clocks.store_from[0] + work[STORE], clocks.compute[0] + startup + part
+    whole, last = clocks.store_from[0] + store, clocks.compute[0] + startup + part
     clocks.store[0] = max(whole, last)
 
 
 @inline
-def _loaded(timing: Timing, clocks: _Clocks, free: float, cycles: float) -> float:
-    """Loads a portion into a place that is free from some time on; when it may be read."""
+def _loaded(work: Rows, timing: Timing, clocks: _Clocks, free: float, cycles: float) -> float:
+    """Loads a portion into a place that is free from some time on; when it may be read.
+
+    STORE takes a part of the bus's cycles, and half of them at most while LOAD wants them too.
+    """
     latency = timing.latency + timing.turn
     start = max(clocks.load[0], free + latency if free > clocks.load[0] - latency else 0.0)
     delay = 0.0
     busy = start < clocks.store[0] and start + cycles > clocks.store_from[0]
     if busy:  # the bus is shared
-        delay = min(cycles, clocks.store[0] - max(start, clocks.store_from[0]))
-        clocks.store[0] += delay
+        pace, left = work[PACE], clocks.store[0] - max(start, clocks.store_from[0])
+        delay = min(cycles / max(pace - 1, 1.0), left / pace)
+        clocks.store[0] += delay * max(2 - pace, 0.0)
     clocks.load[0] = start + cycles + delay
     return float(clocks.load[0] + 4)
 
@@ -226,7 +240,8 @@ def follow(work: Rows, threads: int, groups: int, timing: Timing, room: Room) ->
                 compute = max(compute, load + latency)
             compute += work[ALU]
             side_free[v] = compute + timing.startup
-            store = max(store, max(done[v], side_free[v] if work[ALU] != 0 else 0.0)) + work[STORE]
+            ready = max(done[v], side_free[v] if work[ALU] != 0 else 0.0)
+            store = max(store, ready) + work[STORE] * work[PACE]
             acc_free[v] = store + latency
             latest = max(latest, acc_free[v])
         room.marks[group] = latest

@@ -19,6 +19,8 @@ from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TileCost,
+    group_cycles,
+    pace,
     parts,
     shares,
     transfer,
@@ -41,8 +43,8 @@ from vdla.isa.config import Config
 from vdla.isa.options.tables import TABLE_RESULTS
 from vdla.support.numbers import ceil_div
 
-STEPS = 4  # operations of the ALU for each vector
-SMALL = 4  # and for each row
+STEPS = 4  # operations of the ALU for each vector, of which one multiplies
+SMALL = 4  # and for each row, of which one multiplies
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,12 @@ class Softmax(Held[QSoftmax, SoftmaxTile]):
         vectors = tile.rows * self.vectors * self.pixels
         move = transfer(vectors * config.out_entry, vectors * config.out_entry, config)
         store = transfer(vectors * config.out_entry, self.pixels * config.out_entry, config)
-        alu = STEPS * (vectors + STARTUP) + SMALL * (tile.rows * self.vectors + STARTUP)
+        small = tile.rows * self.vectors
+        alu = group_cycles(vectors + small, config)
+        alu = alu + STEPS * (vectors + STARTUP) + SMALL * (small + STARTUP)
         tiles = ceil_div(self.rows, tile.rows)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, inp=move, alu=alu, store=store, shared=False)
+        return TileCost(*share, inp=move, alu=alu, store=store, shared=False, pace=pace(config))
 
     def expression(self, config: Config) -> SoftmaxTensors:
         """The shares, and all that comes before them."""

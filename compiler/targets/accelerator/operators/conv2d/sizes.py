@@ -109,6 +109,11 @@ class ConvSizes(Windowed):
         """Operations of the ALU on each vector of sums before it is stored."""
         return 2 * (self.residual is not None) + 2 * self.table
 
+    @property
+    def multiplications(self) -> int:
+        """Operations of the ALU on each vector that multiply: all but a look into the table."""
+        return self.alu_steps - self.table
+
 
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
     """Copies of what a tile keeps: one if it never changes, else one per thread."""

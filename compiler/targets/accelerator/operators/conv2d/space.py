@@ -24,7 +24,9 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
     beside_gemm,
     fetch,
+    group_cycles,
     loaded_beside,
+    pace,
     parts,
     sizes,
     transfer,
@@ -182,8 +184,10 @@ class Space:
         side = loaded_beside(moved, chain, c) if s.moving else 0.0
         if not tile.resident:
             side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
-        work = s.alu_steps * outs * pixels
-        alu = beside_gemm(work, chain, c) + STARTUP if s.alu_steps else 0.0
+        alu: Size = 0.0
+        if s.alu_steps:
+            alu = beside_gemm(s.alu_steps * outs * pixels, chain, c) + STARTUP
+            alu = alu + group_cycles(s.multiplications * outs * pixels, c)
         return TileCost(
             pairs=0,
             singles=nest.trips["tile"],
@@ -200,6 +204,12 @@ class Space:
             stages=tile.stages,
             inp_every=nest.tiles(o) if tile.stationary == "inp" else 1,
             wgt_every=down * across if tile.stationary == "wgt" else 1,
+            pace=pace(c),
+            inner=nest.tiles(o) if tile.stationary == "inp" else 1,
+            across=across,
+            wide=tile.cols / cols,
+            down=down,
+            tall=tile.rows / rows,
         )
 
 

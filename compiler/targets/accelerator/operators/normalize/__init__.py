@@ -16,7 +16,7 @@ offsets are digits, which a product with their weights makes numbers in all lane
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
@@ -26,10 +26,13 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.normalize import FINE, SUM_BITS, Moments, QNormalize
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TURN,
     TileCost,
+    group_cycles,
+    pace,
     shares,
     sizes,
     transfer,
@@ -54,8 +57,9 @@ from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div, divisors
 
 DIGIT = 127  # the weight of all digits but the first, and the largest digit
-STEPS = 2  # operations of the ALU for each vector
+STEPS = 2  # operations of the ALU for each vector, which multiply
 SMALL = 12  # and for each block of pixels
+MULTIPLIED = 6  # of these
 
 
 @dataclass(frozen=True)
@@ -146,12 +150,14 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
         both = 2 * self.channels * c.inp_entry
         side = 0.0 if tile.resident else transfer(both, both, c)
         portions = ceil_div(self.channels, tile.channels)
-        alu = STEPS * (vectors + portions * STARTUP) + 2 * tile.blocks * lanes
+        alu: Size = STEPS * (vectors + portions * STARTUP) + 2 * tile.blocks * lanes
         alu = alu + SMALL * (tile.blocks + STARTUP)
+        alu = alu + group_cycles(STEPS * vectors + tile.blocks * (lanes + MULTIPLIED), c)
         store = transfer(size, tile.channels * c.out_entry, c)
         tiles = self.batch * ceil_div(count, tile.blocks)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, inp=load, gemm=gemm, side=side, alu=alu, store=store, shared=False)
+        cost = TileCost(*share, inp=load, gemm=gemm, side=side, alu=alu, store=store, shared=False)
+        return replace(cost, pace=pace(c))
 
     def schedule(self, tile: NormalizeTile, config: Config) -> Schedule:
         """Moments for each tile of pixels, channels by portions, every stage tensorized."""

@@ -15,7 +15,13 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.targets.accelerator.operators.access import Size
-from vdla.compiler.targets.accelerator.operators.cost import STARTUP, TURN, fetch
+from vdla.compiler.targets.accelerator.operators.cost import (
+    STARTUP,
+    TURN,
+    fetch,
+    group_cycles,
+    pace,
+)
 from vdla.compiler.targets.accelerator.operators.separable.kept import Layout
 from vdla.compiler.targets.accelerator.operators.separable.sizes import PORTIONS, SeparableTile
 from vdla.isa.config import Config
@@ -39,7 +45,8 @@ class Model:
 
     def __init__(self, layout: Layout, config: Config) -> None:
         self.layout, self.shape, self.config = layout, layout.shape, config
-        self.out_beats = config.out_entry // config.bytes_per_cycle
+        entry = config.out_entry
+        self.out_beats = entry / config.bytes_per_cycle * pace(config)
 
     def cycles(self, tile: SeparableTile) -> Size:
         """Cycles of all tiles, those at the edges being smaller."""
@@ -57,7 +64,8 @@ class Model:
         pixels of data."""
         s, steps, step = self.shape, self.shape.blocks // tile.blocks, self._step(tile, seen)
         pixels = tile.rows * tile.cols
-        added = 2 * pixels * s.outputs if s.residual else 0.0
+        vectors = 2 * pixels * s.outputs if s.residual else 0.0  # each is multiplied
+        added = vectors + group_cycles(vectors, self.config)
         compute = steps * (step.expand + step.filter + step.project) + added
         out = self._out(tile)
         store = steps * (step.widen + (step.narrow if s.outputs else 0.0)) + out

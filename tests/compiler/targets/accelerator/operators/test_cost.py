@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators import cost as cost_model
+from vdla.compiler.targets.accelerator.operators.add import Add
+from vdla.compiler.targets.accelerator.operators.batch_norm import BatchNorm
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile, Residual
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     TileCost,
     estimate,
+    pace,
     timing,
 )
+from vdla.compiler.targets.accelerator.operators.minimum import Minimum
+from vdla.compiler.targets.accelerator.operators.pool import Pool2d
 from vdla.compiler.targets.accelerator.operators.recurrence import COLUMNS, Room, follow, in_groups
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Alu, Gemm
+from vdla.isa.instructions import Alu, AluOp, Gemm
+from vdla.isa.operations import X
+from vdla.isa.options.lanes import alu_groups
 
 PAPER = load_config("paper")
 
@@ -72,9 +79,60 @@ def test_a_convolutions_work_is_what_its_stream_does(residual):
     tile = ConvTile(outputs=2, rows=6, cols=5, inputs=2, weights=2)
     cost = shape.cost(tile, PAPER)
     stream = [op.instruction for op in lower_schedule(shape.schedule(tile, PAPER), PAPER).ops]
-    steps = {kind: sum(i.steps() for i in stream if isinstance(i, kind)) for kind in (Alu, Gemm)}
-    assert cost.gemm == steps[Gemm]
-    assert cost.alu == (steps[Alu] + STARTUP if residual else 0)
+    assert cost.gemm == sum(i.steps() for i in stream if isinstance(i, Gemm))
+    assert cost.alu == (alu_cycles(stream, PAPER) + STARTUP if residual else 0)
+
+
+def alu_cycles(stream, config):
+    """Cycles of a stream's ALU operations: multiplications take the lanes in groups."""
+    groups = {op: alu_groups(config) if op.x is X.EARLY else 1 for op in AluOp}
+    return sum(i.steps() * groups[AluOp(i.alu_op)] for i in stream if isinstance(i, Alu))
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Add(60, 1, 1, 0, 0, 0, -128, 127),
+        Minimum(60, False, 0, 0, 0, -128, 127),
+        Minimum(60, True, 0, 0, 0, -128, 127),
+        BatchNorm(1, 4, 15, 1, 0, 0, -128, 127),
+        Pool2d("max", 1, 4, 9, 12, (3, 3), (3, 3), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127),
+    ],
+)
+def test_multiplications_take_their_lanes_in_groups(shape, groups):
+    """Of templates without a GEMM: where it reduces, the ALU has the place of one."""
+    config = load_config("paper", [f"alu_groups={groups}"])
+    tile = shape.best(config, 1)
+    cost = shape.cost(tile, config)
+    stream = [op.instruction for op in lower_schedule(shape.schedule(tile, config), config).ops]
+    assert cost.tiles * (cost.steps * cost.gemm + cost.alu) == alu_cycles(stream, config)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cycles"),
+    [
+        ([], 2),
+        (["store_groups=1"], 1),
+        (["store_groups=4"], 4),
+        (["store_groups=4", "memory.bytes_per_cycle=4"], 2),
+        (["store_groups=1", "memory.bytes_per_cycle=4"], 1),
+    ],
+)
+def test_a_store_takes_its_own_cycles_or_the_buss(settings, cycles):
+    assert pace(load_config("paper", settings)) == cycles
+
+
+def test_a_small_tile_hides_less_of_a_store():
+    """Of 3, 3 and 1 rows a GEMM waits longer for its place in ACC than of three times the mean."""
+    even = TileCost(
+        pairs=0, singles=30, threads=2, inp=50, gemm=210, store=60, shared=False, stages=8
+    )
+    uneven = replace(even, down=3, tall=9 / 7)
+    assert even.traffic == uneven.traffic
+    alike, mixed = float(estimate(even, PAPER)[0]), float(estimate(uneven, PAPER)[0])
+    assert alike == pytest.approx(30 * 210, rel=0.1)
+    assert mixed > alike + 10 * 50
 
 
 @pytest.mark.parametrize("vthreads", [1, 2])
