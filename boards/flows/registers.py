@@ -1,21 +1,21 @@
-"""Registers around an ECP5's multipliers moved into them, in the netlist that yosys wrote.
+"""Registers around an ECP5's multipliers and block RAMs moved into them, in a netlist of yosys.
 
-yosys leaves the registers of a MULT18X18D unused (Lattice's TN1267). nextpnr
-places and routes what stands in the netlist, so a register is moved here where it can be:
+yosys leaves the registers of a MULT18X18D, and those behind a DP16KD, unused (Lattice's TN1267 and
+TN1264). nextpnr places and routes what stands in the netlist, so a register is moved here:
 
-1. Registers in front of both inputs are moved together: nextpnr knows no times of a multiplier
-   with one of them. A bit that is constant stays as it is.
-2. A register behind the output is moved if it takes what the multiplier alone gives it, all the
-   output's bits that are used are registered, and none goes anywhere else.
-3. All registers of a multiplier have one clock and no enable. A reset is synchronous and makes
-   zero; all bits of an input have the same, and those of the output have none.
+1. Registers in front of both inputs of a multiplier are moved together: nextpnr knows no times of
+   one with a single input registered. A bit that is constant stays as it is.
+2. Registers behind an output are moved if all the output's bits that are used are registered, and
+   none goes anywhere else. A block RAM 36 bits wide has one output, else it has two.
+3. All registers of a cell have one clock and no enable. A reset is synchronous and makes zero; all
+   bits of an input have the same, and those of an output have none.
 4. A register that others read as well stays for these, and its copy is in the multiplier.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vdla.boards.flows.yosys import Netlist
@@ -24,11 +24,13 @@ Bit = int | str  # of a net, or a constant
 Cell = dict[str, Any]
 Cells = dict[str, Cell]
 
-MULTIPLIER, REGISTER = "MULT18X18D", "TRELLIS_FF"
+MULTIPLIER, RAM, REGISTER = "MULT18X18D", "DP16KD", "TRELLIS_FF"
 INPUT_BITS, OUTPUT_BITS = 18, 36
-INPUTS, OUTPUT = ("A", "B"), "P"
-PARAMETERS = {"A": "REG_INPUTA", "B": "REG_INPUTB", "P": "REG_OUTPUT"}
-RESETS = {"A": "RST0", "B": "RST1"}
+INPUTS = ("A", "B")
+RESETS = {"A": "RST0", "B": "RST1"}  # of a multiplier's inputs
+PRODUCT = [f"P{n}" for n in range(OUTPUT_BITS)]
+HALVES = {port: [f"DO{port}{n}" for n in range(OUTPUT_BITS // 2)] for port in "AB"}  # of a RAM
+WHOLE = 36  # bits of a block RAM whose halves are one output, of port B
 NONE = "0"  # the constant that a port without a net has
 
 
@@ -66,16 +68,18 @@ class _Mover:
                 self.readers[bit].append("")
 
     def move_all(self) -> None:
-        """Moves what can be moved, multiplier by multiplier."""
+        """Moves what can be moved, cell by cell."""
         for name, cell in list(self.cells.items()):
             if cell["type"] == MULTIPLIER:
-                self._move(name, cell)
+                self._around(name, cell)
+            elif cell["type"] == RAM:
+                self._behind_ram(cell)
 
-    def _move(self, name: str, cell: Cell) -> None:
+    def _around(self, name: str, cell: Cell) -> None:
         """Moves the registers around a multiplier."""
         pins = cell["connections"]
         inputs = {port: self._before(pins, port) for port in INPUTS}
-        output = self._behind(pins)
+        output = self._behind(pins, PRODUCT)
         clocks = {control.clock for control in inputs.values() if control}
         if None in inputs.values() or len(clocks) != 1:
             inputs = {}
@@ -85,16 +89,30 @@ class _Mover:
             assert control is not None
             self._take_input(name, cell, port, control)
         if output:
-            self._take_output(cell, output)
+            _set(cell, {"REG_OUTPUT_CLK": "CLK0", "REG_OUTPUT_CE": "CE0"})
+            _connect(cell, {"CLK0": output.clock, "CE0": "1"})
+            self._take_output(cell, PRODUCT)
+
+    def _behind_ram(self, cell: Cell) -> None:
+        """Moves the registers behind a block RAM."""
+        whole = int(cell["parameters"]["DATA_WIDTH_A"], 2) == WHOLE
+        outputs = {"B": HALVES["A"] + HALVES["B"]} if whole else HALVES
+        for port, output in outputs.items():
+            control = self._behind(cell["connections"], output)
+            if control and cell["connections"][f"CLK{port}"] == [control.clock]:
+                ports = "AB" if whole else port
+                _set(cell, {f"REGMODE_{each}": "OUTREG" for each in ports})
+                _connect(cell, {f"OCE{each}": "1" for each in ports})
+                self._take_output(cell, output)
 
     def _before(self, pins: dict[str, list[Bit]], port: str) -> Control | None:
         """What the registers of an input have in common; None if it isn't registered."""
         bits = {pins[f"{port}{n}"][0] for n in range(INPUT_BITS)} - {"0", "1", "x"}
         return self._common(bits)
 
-    def _behind(self, pins: dict[str, list[Bit]]) -> Control | None:
-        """What the registers behind the output have in common; None if not all are registers."""
-        nets = _outputs(pins)
+    def _behind(self, pins: dict[str, list[Bit]], output: Sequence[str]) -> Control | None:
+        """What the registers behind an output have in common; None if not all are registers."""
+        nets = [pins[pin][0] for pin in output if pin in pins]
         used = {bit: self.readers[bit] for bit in nets if self.readers[bit]}
         if any(len(readers) != 1 for readers in used.values()):
             return None
@@ -115,27 +133,28 @@ class _Mover:
 
     def _take_input(self, name: str, cell: Cell, port: str, control: Control) -> None:
         """Takes the registers of an input in, out of the netlist if nothing else reads them."""
-        pins = cell["connections"]
-        _enable(cell, port, control)
+        pins, register, reset = cell["connections"], f"REG_INPUT{port}", RESETS[port]
+        _set(cell, {f"{register}_CLK": "CLK0", f"{register}_CE": "CE0", f"{register}_RST": reset})
+        _set(cell, {"RESETMODE": "SYNC"})
+        _connect(cell, {"CLK0": control.clock, "CE0": "1", reset: control.reset})
         for n in range(INPUT_BITS):
             bit = pins[f"{port}{n}"][0]
             if bit not in self.registers:
                 continue
-            register = self.registers[bit]
-            data = self.cells[register]["connections"]["DI"][0]
+            moved = self.registers[bit]
+            data = self.cells[moved]["connections"]["DI"][0]
             pins[f"{port}{n}"] = [data]
             self.readers[data].append(name)
             self.readers[bit].remove(name)
             if not self.readers[bit]:
-                self._remove(register)
+                self._remove(moved)
 
-    def _take_output(self, cell: Cell, control: Control) -> None:
-        """Takes the registers of the output in: its pins have their nets."""
+    def _take_output(self, cell: Cell, output: Sequence[str]) -> None:
+        """Takes the registers of an output in: its pins have their nets."""
         pins = cell["connections"]
-        _enable(cell, OUTPUT, control)
-        for n in range(OUTPUT_BITS):
-            for name in list(self.readers[pins[f"{OUTPUT}{n}"][0]]):
-                pins[f"{OUTPUT}{n}"] = self.cells[name]["connections"]["Q"]
+        for pin in output:
+            for name in list(self.readers[pins[pin][0]] if pin in pins else ()):
+                pins[pin] = self.cells[name]["connections"]["Q"]
                 self._remove(name)
 
     def _remove(self, register: str) -> None:
@@ -153,11 +172,6 @@ def _read(cell: Cell) -> Iterator[Bit]:
             yield from bits
 
 
-def _outputs(pins: dict[str, list[Bit]]) -> list[Bit]:
-    """Nets of a multiplier's output."""
-    return [pins[f"{OUTPUT}{n}"][0] for n in range(OUTPUT_BITS) if f"{OUTPUT}{n}" in pins]
-
-
 def _control(register: Cell) -> Control | None:
     """A register's clock and reset; None if a multiplier has no such register."""
     pins, kind = register["connections"], register["parameters"]
@@ -172,16 +186,12 @@ def _control(register: Cell) -> Control | None:
     return Control(pins["CLK"][0], reset) if plain and synchronous else None
 
 
-def _enable(cell: Cell, port: str, control: Control) -> None:
-    """Switches the registers of a port on."""
-    connections, directions, kind = (
-        cell[key] for key in ("connections", "port_directions", "parameters")
-    )
-    name = PARAMETERS[port]
-    kind.update({f"{name}_CLK": "CLK0", f"{name}_CE": "CE0", "RESETMODE": "SYNC"})
-    pins = {"CLK0": control.clock, "CE0": "1"}
-    if port in RESETS:
-        kind[f"{name}_RST"] = RESETS[port]
-        pins[RESETS[port]] = control.reset
+def _set(cell: Cell, parameters: Mapping[str, str]) -> None:
+    """Sets parameters of a cell."""
+    cell["parameters"].update(parameters)
+
+
+def _connect(cell: Cell, pins: Mapping[str, Bit]) -> None:
+    """Connects inputs of a cell."""
     for pin, bit in pins.items():
-        connections[pin], directions[pin] = [bit], "input"
+        cell["connections"][pin], cell["port_directions"][pin] = [bit], "input"
