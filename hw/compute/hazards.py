@@ -46,7 +46,7 @@ class Hazards:
 
     def __init__(self, m: Module, ports: HazardPorts) -> None:
         self.m, self.ports = m, ports
-        self.meets_late, self.begun = Signal(), Signal(name="begun")
+        self.meets_late, self.begun = (Signal(name=n) for n in ("meets_late", "begun"))
         self.waits = Signal(name="read_waits")
         self._compare()
         self._hold()

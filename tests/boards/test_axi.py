@@ -196,7 +196,9 @@ async def until(ctx, ready):
         pass
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=() if n < 2 else pytest.mark.long) for n in range(5)]
+)
 def test_random_bursts_of_two_users(seed):
     bench = Bench(seed)
     bench.run(bursts=60, others=40)

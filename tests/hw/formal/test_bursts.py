@@ -108,26 +108,25 @@ class Followed(Component):
         *(pytest.param(n, marks=pytest.mark.long) for n in ("paper", "wide", "narrow")),
     ],
 )
-def test_the_burst_behind_another(proof, name):
+def test_the_burst_behind_another(proof, state, name):
     """``Bursts`` finds it without a carry: it is the one that ``cut`` gives."""
     settings, left_bits = FOLLOWING[name]
     config = load_config(name, settings)
     unit = Followed(config, left_bits)
-    proof.add(unit)
+    inner = proof.add(unit)
     started = Signal()  # a run has begun
     proof.m.d.sync += started.eq(started | (unit.moves & unit.begins))
     proof.assume(unit.beats != 0)
-    bursts = unit.bursts
-    beats, is_all = cut(config, bursts.place, bursts.left)
+    bursts, left = unit.bursts, ~state(inner, "asked")
+    beats, is_all = cut(config, bursts.place, left)
     proof.check(bursts.beats == beats, when=started)
     proof.check(bursts.ends_run == is_all, when=started)
-    proof.check(bursts.left != 0, when=started)
+    proof.check(left != 0, when=started)
     proof.check((beats != 0) & (beats <= config.burst_beats), when=started)
 
     follows = proof.past(started & unit.moves & ~unit.begins & ~bursts.ends_run)
-    place, left = bursts.place, bursts.left
-    before = proof.past(bursts.place), proof.past(bursts.left), proof.past(bursts.beats)
-    bits = beat_bits(config)
+    place, bits = bursts.place, beat_bits(config)
+    before = proof.past(place), proof.past(left), proof.past(bursts.beats)
     proof.check(place[:bits] == (before[0][:bits] + before[2])[:bits], when=follows)
     proof.check(left + before[2] == before[1], when=follows)
     proof.cover(follows & bursts.ends_run)

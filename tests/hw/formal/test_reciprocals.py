@@ -8,21 +8,28 @@
    0 ≤ 2**54 − q · D < D. So behind the last digit q is the quotient, rounded down.
 4. A word is q and the shift, both 0 for y ≤ 0. It stays until it is cleared, and is 0 from then on.
 5. ``ready`` is high so many cycles after ``begin`` as the groups take steps, until the micro-op
-   passes. ``keeps_y`` is high from two cycles after ``begin`` on, as long.
+   passes. The units work from two cycles after ``begin`` on, as long.
 
 Squares and products are ghosts that grow with each digit: (2T + d)² = 4T² + d · (4T + 1), and
 (2q + d) · D = 2qD + d · D. So all is sums, for any y of 32 bits.
 
-Assumed is what hw/compute says: a micro-op passes when the units are ready, the next one begins
-after that, words are cleared COMBINE cycles after a micro-op passes, and y is kept.
+Assumed is what hw/compute promises, and what the second proof shows of it:
+
+6. A micro-op passes when the units are ready, the next one begins after that, and words are cleared
+   COMBINE cycles after a micro-op passes.
+7. y is read from ACC in the cycle of ``begin``, is there two cycles later, and stays until two
+   cycles after the micro-op has passed.
 """
 
 from __future__ import annotations
 
 import pytest
 from amaranth import Cat, Const, Mux, Signal
+from amaranth.lib import data
 from planting import plant
 
+from vdla.hw.compute import Compute
+from vdla.hw.compute import compute as compute_module
 from vdla.hw.compute.micro_op import COMBINE
 from vdla.hw.options import reciprocal_units
 from vdla.hw.options.reciprocal_units import (
@@ -41,10 +48,34 @@ from vdla.isa.numbers import MANTISSA_BITS, RECIPROCAL_BITS, SHIFT_BITS
 ONE = NUMBER_BITS - 1  # the bit of ``number`` and ``root`` that is 1
 EXACT = 60  # bits of a ghost: none of its sums wraps
 LANES = 4
+SIZES = ["acc_bytes=64", "inp_bytes=8", "wgt_bytes=32", "uop_bytes=16"]
 BEGINS = 2  # cycles from ``begin`` to the first step
 SHIFT = RECIPROCAL_BITS + ONE  # of a number that isn't shifted
 ROOT_SHIFT = RECIPROCAL_BITS + ONE // 2
 AGES = 255  # cycles since ``begin`` that a ghost counts
+
+
+class Handshake:
+    """The cycles since ``begin``, and rules 6 and 7: ``promises`` of whoever has the units."""
+
+    def __init__(self, proof, unit):
+        self.age, self.open = Signal(range(AGES + 1), name="age"), Signal(name="is_open")
+        with proof.m.If(unit.begin):
+            proof.m.d.sync += [self.age.eq(1), self.open.eq(1)]
+        with proof.m.Elif((self.age != 0) & (self.age != AGES)):
+            proof.m.d.sync += self.age.eq(self.age + 1)
+        with proof.m.If(unit.passes):
+            proof.m.d.sync += self.open.eq(0)
+        self.passed = [unit.passes]  # so many cycles ago
+        for _ in range(COMBINE):
+            self.passed.append(proof.past(self.passed[-1]))
+        kept = proof.past((self.age >= BEGINS) & (self.open | self.passed[1]))
+        self.promises = [
+            ~unit.begin | ~self.open,
+            ~unit.passes | unit.ready,
+            unit.clear == self.passed[COMBINE],
+            ~kept | (unit.y.as_value() == proof.past(unit.y)),
+        ]
 
 
 class Run:
@@ -91,22 +122,10 @@ class Run:
 
     def _handshake(self):
         """What the neighbours promise, and the cycles since the last run began."""
-        proof, unit = self.proof, self.all
-        self.age, self.open = Signal(range(AGES + 1), name="age"), Signal(name="is_open")
-        with proof.m.If(unit.begin):
-            proof.m.d.sync += [self.age.eq(1), self.open.eq(1)]
-        with proof.m.Elif((self.age != 0) & (self.age != AGES)):
-            proof.m.d.sync += self.age.eq(self.age + 1)
-        with proof.m.If(unit.passes):
-            proof.m.d.sync += self.open.eq(0)
-        self.passed = [unit.passes]  # so many cycles ago
-        for _ in range(COMBINE):
-            self.passed.append(proof.past(self.passed[-1]))
-        proof.assume(~unit.begin | ~self.open)
-        proof.assume(~unit.passes | unit.ready)
-        proof.assume(unit.clear == self.passed[COMBINE])
-        keeps = proof.past(unit.keeps_y)
-        proof.assume(~keeps | (unit.y.as_value() == proof.past(unit.y)))
+        handshake = Handshake(self.proof, self.all)
+        self.age, self.open, self.passed = handshake.age, handshake.open, handshake.passed
+        for promise in handshake.promises:
+            self.proof.assume(promise)
 
     # What holds -----------------------------------------------------------------------------------
 
@@ -117,7 +136,7 @@ class Run:
         self.total_steps = steps
         total = steps * self.groups
         check(unit.ready == (self.open & (age >= total)))
-        check(unit.keeps_y == ((age >= BEGINS) & (age < BEGINS + total)))
+        check(unit.works == ((age >= BEGINS) & (age < BEGINS + total)))
         check((age == BEGINS + unit.group * steps + unit.step) & (unit.step < steps), unit.works)
         check((unit.group == 0) & (unit.step == 0), ~unit.works)
         check(self.begun == (age == 1))
@@ -243,7 +262,6 @@ FAULTS = {
     "a root's parity is lost": ("Unit", "_shift", "~number[-1] & ~self.is_root", "~number[-1]"),
     "a negative number has a reciprocal": ("Unit", "_shift", "~negative & number", "number"),
     "a root begins with its own half": ("Unit", "_divide", "MINUS_QUARTER, HALF)", "HALF, HALF)"),
-    "y goes while the units work": ("Reciprocals", "_go_on", "eq(self.works)", "eq(~last)"),
 }
 
 
@@ -252,3 +270,42 @@ def test_faults_are_found(proof, state, name, monkeypatch, tmp_path):
     plant((reciprocal_units, *FAULTS[name]), monkeypatch, tmp_path)
     Run(proof, state, 1).check()
     proof.refute(depth=14)
+
+
+def build_compute(proof, state):
+    """COMPUTE, which has the units; they are cut out, and ``ready`` as rule 5 says at most."""
+    compute = Compute(load_config("tiny", ["reciprocal_units=4", *SIZES]))
+    inner = proof.add(compute)
+    gemm, alu, units = (getattr(inner.submodules, n) for n in ("gemm", "alu", "reciprocals"))
+    proof.cut(inner, "gemm", gemm.sums, gemm.carry)
+    proof.cut(inner, "alu", alu.result)
+    proof.cut(inner, "reciprocals", units.ready, units.words)
+    handshake = Handshake(proof, units)
+    proof.assume(~units.ready | handshake.open)
+    for promise in handshake.promises:
+        proof.check(promise)
+    proof.check(compute.acc_y.enable & ~compute.acc_y_taken, when=units.begin)
+    came = handshake.age == BEGINS
+    proof.check(units.y.as_value() == proof.past(compute.acc_y.data), when=came)
+    register = Cat(state(inner, "read_marks"), state(inner, "read", of=2))
+    read = data.View(compute.micro_ops.arrived(), register)
+    proof.check(read.reads_y, when=read.valid & read.serial)
+    proof.check(read.valid & read.serial, when=handshake.open)
+    proof.check(state(inner, "units_begun") == handshake.open)
+    for cycles, passed in enumerate(handshake.passed[1:], 1):
+        proof.check(state(inner, f"units_passed_after_{cycles}") == passed)
+    return units, handshake
+
+
+def test_compute_keeps_y(proof, state):
+    units, handshake = build_compute(proof, state)
+    proof.cover(units.begin & handshake.passed[1])
+    proof.cover(units.clear & (handshake.age > BEGINS) & handshake.open)
+    proof.prove(depth=3, reach=24)
+
+
+def test_compute_may_not_read_y_again(proof, state, monkeypatch, tmp_path):
+    fault = compute_module, "Compute", "elaborate", "read.valid & ~begun", "read.valid"
+    plant(fault, monkeypatch, tmp_path)
+    build_compute(proof, state)
+    proof.refute(depth=12)

@@ -39,7 +39,10 @@ def build(proof, state, config):
         proof.cut(inner, "alu", inner.submodules.alu.result)
 
     def stage(name, shape):
-        return data.View(shape, Cat(state(inner, f"{name}_marks"), state(inner, name)))
+        named = (
+            {"of": 2} if name == "read" else {}
+        )  # the accumulator that was read has that name too
+        return data.View(shape, Cat(state(inner, f"{name}_marks"), state(inner, name, **named)))
 
     number, pitch = proof.constant(INDEX_BITS, "number"), proof.constant(3, "number_pitch")
     word = data.View(layout(Gemm, config), unit.command.word[: Gemm.bits(config)])
@@ -48,8 +51,9 @@ def build(proof, state, config):
     operation = data.View(kinds.operation, state(inner, "operation"))
     issued = state(inner, "nest_active") & (operation.index == number)
     proof.check(state(inner, "pitch") == pitch, when=issued)
-    f1 = stage("f1", kinds.issued())
-    proof.check(f1.second == f1.src + pitch, when=f1.valid & (f1.operation.index == number))
+    for name in ("f1", "f2"):
+        at = stage(name, kinds.issued())
+        proof.check(at.second == at.src + pitch, when=at.valid & (at.operation.index == number))
     for name in ("look", "read") if kinds.looks else ("read",):
         at = stage(name, kinds.arrived())
         reads = at.valid & ~at.null & ~kinds.is_alu(at.operation) & at.operation.window
