@@ -5,9 +5,11 @@ from __future__ import annotations
 from vdla.hw.verilog import NAME
 
 
-def yosys_script(synthesis: str, before: str = "", mapping: str = "") -> str:
-    """Script that makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands, with
-    another ``mapping`` to LUTs than its own if there is one.
+def yosys_script(
+    synthesis: str, before: str = "", mapping: str = "", then: str = "map_luts"
+) -> str:
+    """Script that makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands. Before
+    its step ``then`` come commands of another ``mapping`` to LUTs than its own, if there are any.
 
     COLLISION_X_MASK tells yosys that a memory may show anything of an entry that is written in the
     same cycle, since the core never uses that (``hw/scratchpad.py``). Else a device whose RAM
@@ -21,6 +23,6 @@ def yosys_script(synthesis: str, before: str = "", mapping: str = "") -> str:
         f"{synthesis} -top {NAME} -run begin:map_luts\n"
         "splitnets\n"
         f"{mapping}"
-        f"{synthesis} -top {NAME} -run {'finalize' if mapping else 'map_luts'}:\n"
+        f"{synthesis} -top {NAME} -run {then}:\n"
         f"write_json {NAME}.json\n"
     )

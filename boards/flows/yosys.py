@@ -127,6 +127,7 @@ def script(family: str, *, apart: bool = True) -> str:
         f"synth_xilinx -family {family} -flatten -nowidelut -nosrl -noiopad -noclkbuf",
         before=kept_apart() if apart else "",
         mapping=MAPPING,
+        then="finalize",
     )
 
 
