@@ -35,8 +35,8 @@ NONE = "0"  # the constant that a port without a net has
 
 
 class Control(NamedTuple):
-    """What registers that are moved together have in common: the nets of clock and reset; the
-    latter is NONE where they have no reset."""
+    """Nets that registers which are moved together have in common: the clock's and the reset's,
+    which is NONE where they have no reset."""
 
     clock: Bit
     reset: Bit
@@ -106,12 +106,12 @@ class _Mover:
                 self._take_output(cell, output)
 
     def _before(self, pins: dict[str, list[Bit]], port: str) -> Control | None:
-        """What the registers of an input have in common; None if it isn't registered."""
+        """The control of an input's registers; None if it isn't registered."""
         bits = {pins[f"{port}{n}"][0] for n in range(INPUT_BITS)} - {"0", "1", "x"}
         return self._common(bits)
 
     def _behind(self, pins: dict[str, list[Bit]], output: Sequence[str]) -> Control | None:
-        """What the registers behind an output have in common; None if not all are registers."""
+        """The control of the registers behind an output; None if not all are registers."""
         nets = [pins[pin][0] for pin in output if pin in pins]
         used = {bit: self.readers[bit] for bit in nets if self.readers[bit]}
         if any(len(readers) != 1 for readers in used.values()):
@@ -125,7 +125,7 @@ class _Mover:
         return control if control and control.reset == NONE else None
 
     def _common(self, bits: set[Bit]) -> Control | None:
-        """What registers that drive all of the nets have in common; None if there are none."""
+        """The control of the registers that drive all of the nets; None if they have several."""
         if not bits or any(bit not in self.registers for bit in bits):
             return None
         controls = {_control(self.cells[self.registers[bit]]) for bit in bits}

@@ -8,6 +8,7 @@ from copy import deepcopy
 import pytest
 from amaranth import Module, Mux, Signal, signed
 from amaranth.back import rtlil
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.flows.registers import move_registers
@@ -77,10 +78,7 @@ CASES = {  # and the ports of the multiplier that are registered
 
 @pytest.mark.parametrize("kind", CASES)
 def test_moved_registers(tmp_path, kind):
-    (tmp_path / f"{NAME}.il").write_text(rtlil.convert(Product(kind), name=NAME, emit_src=False))
-    (tmp_path / f"{NAME}.ys").write_text(yosys_script("synth_ecp5"))
-    run_yosys(["-q", f"{NAME}.ys"], tmp_path)
-    modules = json.loads((tmp_path / f"{NAME}.json").read_text())["modules"]
+    modules = mapped(Product(kind), tmp_path)
     before = Netlist(deepcopy(modules[NAME]))
     gone = move_registers(modules)
     after = Netlist(modules[NAME])
@@ -92,6 +90,60 @@ def test_moved_registers(tmp_path, kind):
     rng = random.Random(kind)
     inputs = [{n: rng.getrandbits(bits) for n, bits in BITS.items()} for _ in range(CYCLES)]
     assert after.run(inputs) == before.run(inputs)
+
+
+class Stored(Component):
+    """``out``: what a memory has at an address, in a register; with ``seen``, before it, too."""
+
+    at: In(11)
+    word: In(64)
+    out: Out(64)
+    now: Out(64)
+
+    def __init__(self, width, depth, *, seen=False, enable=False):
+        self.width, self.depth, self.seen, self.enable = width, depth, seen, enable
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=self.width, depth=self.depth, init=[])
+        write, read = memory.write_port(), memory.read_port()
+        kept = Signal(self.width, reset_less=True)
+        m.d.comb += [write.addr.eq(self.at), write.data.eq(self.word), write.en.eq(self.word[0])]
+        m.d.comb += [read.addr.eq(self.at), self.out.eq(kept)]
+        with m.If(self.at[0] if self.enable else 1):
+            m.d.sync += kept.eq(read.data)
+        if self.seen:
+            m.d.comb += self.now.eq(read.data)
+        return m
+
+
+@pytest.mark.parametrize(("width", "depth", "options", "moves"), [
+    (64, 512, {}, True), (18, 1024, {}, True), (64, 512, {"seen": True}, False),
+    (36, 512, {"enable": True}, False),
+])  # fmt: skip
+def test_registers_behind_a_block_ram(tmp_path, width, depth, options, moves):
+    modules = mapped(Stored(width, depth, **options), tmp_path)
+    kinds = Counter(cell["type"] for cell in modules[NAME]["cells"].values())
+    assert kinds["DP16KD"] == -(-width // 36)
+    assert move_registers(modules) == (width if moves else 0)
+    for cell in modules[NAME]["cells"].values():
+        if cell["type"] == "DP16KD":
+            ports = [port for port in "AB" if cell["parameters"][f"REGMODE_{port}"] == "OUTREG"]
+            assert bool(ports) == moves
+            assert all(cell["connections"][f"OCE{port}"] == ["1"] for port in ports)
+    outputs = modules[NAME]["ports"]["out"]["bits"][:width]
+    pins = [bits for c in modules[NAME]["cells"].values() if c["type"] == "DP16KD"
+            for pin, (bits,) in c["connections"].items() if pin.startswith("DO")]  # fmt: skip
+    assert set(outputs) <= set(pins) if moves else not set(outputs) & set(pins)
+
+
+def mapped(unit, folder):
+    """Modules of the netlist that yosys makes of a unit."""
+    (folder / f"{NAME}.il").write_text(rtlil.convert(unit, name=NAME, emit_src=False))
+    (folder / f"{NAME}.ys").write_text(yosys_script("synth_ecp5"))
+    run_yosys(["-q", f"{NAME}.ys"], folder)
+    return json.loads((folder / f"{NAME}.json").read_text())["modules"]
 
 
 def test_a_module_without_multipliers_stays():
