@@ -22,7 +22,7 @@ def at(mhz, ratio=1, name="ulx3s"):
 
 
 def test_60_mhz_are_as_they_were():
-    clocks = clocks_of(load_config("ulx3s"))
+    clocks = clocks_of(at(60))
     assert (clocks.hz, clocks.late, clocks.pads) == (60e6, 2 * 8, Pads())
     assert (clocks.pll.vco_mhz, clocks.pll.divider) == (600, 10)
     assert min(phase_margins(clocks).values()) > 0.8
@@ -94,7 +94,8 @@ def test_the_table_of_a_new_config_is_printed(vdla):
     for line in ("clock_mhz = 70 ", "bytes_per_cycle = 4 ", "row_cycle = 5 ", "clock_ratio = 2 "):
         assert f"\n{line}" in done.out
     fast = resolve_on("ulx3s", "tiny", ["clock_mhz=60", "memory.banks.clock_ratio=2"])
-    assert fast.memory == resolve_on("ulx3s", "ulx3s", ["memory.banks.clock_ratio=2"]).memory
+    settings = ["clock_mhz=60", "memory.banks.clock_ratio=2"]
+    assert fast.memory == resolve_on("ulx3s", "ulx3s", settings).memory
     slow = resolve_on("ulx3s", fast, ["clock_mhz=80", "memory.banks.clock_ratio=1"])
     assert slow.memory == memory_of(BOARD, at(80))
 
