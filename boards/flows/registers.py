@@ -43,8 +43,8 @@ class Control(NamedTuple):
 
 
 def move_registers(modules: Netlist) -> int:
-    """Moves registers into multipliers of their own module in a netlist of yosys; gives the number
-    of registers that are gone."""
+    """Moves registers into multipliers and block RAMs of their own module in a netlist of yosys;
+    gives the number of registers that are gone."""
     before = sum(len(module["cells"]) for module in modules.values())
     for module in modules.values():
         _Mover(module["cells"], module["ports"]).move_all()
@@ -52,7 +52,7 @@ def move_registers(modules: Netlist) -> int:
 
 
 class _Mover:
-    """The cells of a module, what drives each net, and how often it is read."""
+    """The cells of a module, the register that drives each net, and the cells that read it."""
 
     def __init__(self, cells: Cells, ports: Mapping[str, Cell]) -> None:
         self.cells = cells

@@ -24,8 +24,8 @@ from vdla.hw.verilog import NAME
 from vdla.isa.clock import ROUTED, Clock
 from vdla.isa.config import Config
 
-# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The seed is
-# the better of two for the ULX3S's netlist; the clock that comes out is checked in this file.
+# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The clock that
+# comes out with the seed is checked in this file; decision 72 has that of another seed.
 SEED = 1
 ROUTE = ("--seed", str(SEED), "--router", "router1", "--timing-allow-fail")
 SYNTHESIS = "synth_ecp5"
@@ -116,7 +116,7 @@ def script(*, apart: bool = False) -> str:
 
 
 def move(netlist: Path) -> None:
-    """Moves registers into multipliers in yosys's netlist (``registers.py``)."""
+    """Moves registers into multipliers and block RAMs in yosys's netlist (``registers.py``)."""
     design = json.loads(netlist.read_text())
     move_registers(design["modules"])
     write(netlist.parent, {netlist.name: json.dumps(design)})
