@@ -43,7 +43,7 @@ def test_every_option_has_hooks():
     assert {hook.option for hook in hooks(EVERY)} == {o for o in OPTIONS if o.is_on(EVERY)}
 
 
-@pytest.mark.parametrize("name", ["tiny", "ulx3s"])
+@pytest.mark.parametrize("name", ["tiny", "wide"])
 def test_a_config_without_options_has_none(name):
     assert hooks(load_config(name)) == []
 
