@@ -42,6 +42,8 @@ INSTALL = (
     "install a driver for OpenCL; without a GPU, `pip install pocl-binary-distribution` or "
     "Debian's pocl-opencl-icd runs kernels on the processor"
 )
+UNKNOWN = "unknown target CPU"
+OLDER = "the driver's compiler was made before this processor: install a newer driver"
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 AS_WRITTEN = ["-cl-opt-disable"]  # a checker looks at the source's own accesses
 
@@ -128,6 +130,8 @@ class _Program:
                 return source.build(options)
         except cl.Error as error:
             lines = [line for line in str(error).splitlines() if "error" in line.lower()]
+            if any(UNKNOWN in line for line in lines):
+                lines = [*lines[:1], OLDER]
             raise compile_error(self.gpu.name, lines or str(error).splitlines()[:1]) from None
 
     def _kernel(self, program: Any, launch: Launch) -> Any:
