@@ -75,10 +75,8 @@ def longer_entries(row):
     return config.forwarding and config.inp_entry > config.acc_entry
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [longer_entries, pytest.param(lambda row: not longer_entries(row), marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("chosen", [longer_entries, lambda row: not longer_entries(row)])
 def test_the_smallest_config_agrees(array, chosen):
     """Of those where an entry of INP is longer than one of ACC and may be written by STORE, and of
     the others."""

@@ -65,7 +65,9 @@ def assert_equal(config, programs, coverage=None):
     assert not tally.failed, (tally.differences, tally.unexpected)
 
 
-@pytest.mark.parametrize("config", [SMALL, ROWS], ids=["one row", "two rows"])
+@pytest.mark.parametrize(
+    "config", [pytest.param(SMALL, marks=pytest.mark.long), ROWS], ids=["one row", "two rows"]
+)
 def test_forwarding_and_the_window(config):
     assert_equal(config, 100)
 

@@ -144,7 +144,9 @@ ROOT = Path(__file__).parents[3]
 EMULATED = {"arm-linux": ("qemu-arm", "armhf"), "aarch64-linux": ("qemu-aarch64", "arm64")}
 
 
-@pytest.mark.parametrize("target", EMULATED)
+@pytest.mark.parametrize(
+    "target", ["arm-linux", pytest.param("aarch64-linux", marks=pytest.mark.long)]
+)
 def test_other_machines(digits, tmp_path, target):
     """Under Debian's Python for ARM, as on a board."""
     qemu, debian = EMULATED[target]
