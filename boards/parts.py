@@ -67,6 +67,8 @@ class Processor:
 
     ``interrupt`` is the shared peripheral interrupt's number, ``clock`` the fabric clock's phandle,
     ``bootgen`` what bootgen calls it, ``cells`` how many words an address takes in a device tree.
+    ``pll`` is the PLL behind the fabric's clock, in Vivado's words, at ``pll_hz`` where boards have
+    been started as AMD's presets say.
     """
 
     primitive: str
@@ -75,6 +77,8 @@ class Processor:
     interrupt: int
     controller: str
     clock: str
+    pll: str
+    pll_hz: float
     cells: int
     memory_port: str
     burst_beats: int
@@ -88,6 +92,8 @@ ZYNQ_7000 = Processor(
     interrupt=29,  # 61 of the GIC: UG585, table 7-4
     controller="intc",
     clock="clkc 15",
+    pll="IO PLL",
+    pll_hz=1e9,
     cells=1,
     memory_port="S_AXI_HP0",
     burst_beats=16,  # AXI3
@@ -100,6 +106,8 @@ ULTRASCALE = Processor(
     interrupt=89,  # 121 of the GIC: UG1085, chapter 13
     controller="gic",
     clock="zynqmp_clk 71",
+    pll="IOPLL",
+    pll_hz=1.5e9,
     cells=2,
     memory_port="S_AXI_HP0_FPD",
     burst_beats=256,

@@ -2,6 +2,7 @@
 
     vdla.dtso                       device tree overlay
     vdla.bif                        bootgen's input
+    vdla.hwh                        hand-off file for PYNQ's class Overlay
     vdla.rdl, vdla_regs.h, vdla.svd the registers: SystemRDL, C by PeakRDL, CMSIS-SVD
     vdla_isa.h                      encodings and registers as `vdla isa header` has them
     ip/vdla.v, ip/component.xml     the core alone, packaged
@@ -16,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from vdla.boards.board import Board, BoardError, packages
-from vdla.boards.flows import devicetree, ipxact
+from vdla.boards.flows import devicetree, hwh, ipxact
 from vdla.boards.flows.bitbin import bit_bin
 from vdla.boards.flows.files import write
 from vdla.boards.parts import processor_of
@@ -35,6 +36,7 @@ def common(board: Board, config: Config) -> dict[str, str]:
     return {
         "vdla.dtso": devicetree.overlay(board, config),
         "vdla.bif": devicetree.bif(board),
+        hwh.HWH: hwh.handoff(board, config),
         "vdla.rdl": registers,
         "vdla_regs.h": c_header(registers),
         "vdla.svd": svd(config, processor_of(board).registers),

@@ -26,8 +26,8 @@ from vdla.isa.registers import registers
 
 BOARD, CONFIG = find_board("pynq-z2"), load_config("tiny")
 COMMON = {
-    "vdla.dtso", "vdla.bif", "vdla.rdl", "vdla_regs.h", "vdla.svd", "vdla_isa.h", "vdla.core",
-    "ip/vdla.v", "ip/component.xml",
+    "vdla.dtso", "vdla.bif", "vdla.hwh", "vdla.rdl", "vdla_regs.h", "vdla.svd", "vdla_isa.h",
+    "vdla.core", "ip/vdla.v", "ip/component.xml",
 }  # fmt: skip
 SYNC = bytes.fromhex("aa995566")
 BIT = b"\0\x01\0\0\x01e" + (8).to_bytes(4, "big") + SYNC + b"\0\0\0\x01"
