@@ -9,7 +9,8 @@ from vdla.boards import find_module, memory_of
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
 from vdla.isa.memory import Memory
-from vdla.runtime.board.mapped import open_pynq, open_uio
+from vdla.runtime.board.mapped import open_uio
+from vdla.runtime.board.overlay import open_pynq
 from vdla.runtime.board.serial import SerialTransport, open_line, ports
 from vdla.runtime.board.transport import Transport
 from vdla.runtime.rtl.bench import Bench

@@ -136,7 +136,10 @@ class Driver:
         identity, version, isa, config = self.transport.read(register("ID").offset, 4)
         where = self.transport.name
         if identity != IDENTITY:
-            raise LinkError(f"{where}: expected a VDLA core, ID {IDENTITY:#x}, found {identity:#x}")
+            raise LinkError(
+                f"{where}: expected a VDLA core, ID {IDENTITY:#x}, found {identity:#x}; "
+                "load a bitstream that vdla synth wrote"
+            )
         if version >> 16 != VERSION >> 16:
             raise LinkError(
                 f"{where}: expected register map {VERSION >> 16}, found {version >> 16}; "

@@ -1,7 +1,8 @@
 """A board whose processor runs this program: registers are mapped, memory is shared with the core.
 
-Two ways to get both: Linux's UIO with u-dma-buf, which need no package, or PYNQ's, which loads the
-bitstream too. Caches are flushed before the core reads, and invalidated before the host does.
+Two ways to get both: Linux's UIO with u-dma-buf, which need no package, or PYNQ's (``overlay.py``),
+which loads the bitstream too. Caches are flushed before the core reads, and invalidated before the
+host does.
 """
 
 from __future__ import annotations
@@ -154,69 +155,3 @@ def open_uio(root: Path = Path("/")) -> MappedTransport:
     except OSError as error:
         raise LinkError(f"{error.filename}: expected to open it, found {error.strerror}") from None
     return MappedTransport(f"board at {result[0]}", np.frombuffer(registers, np.uint32), buffer)
-
-
-# PYNQ --------------------------------------------------------------------------------------------
-
-
-class PynqBuffer:
-    """One ``pynq.allocate``, as large as the module that comes first."""
-
-    def __init__(self, pynq: Any, size: int) -> None:
-        self.pynq, self.size = pynq, size
-        self.array: Any = None
-
-    def take(self, size: int) -> tuple[Dram, int]:
-        """A new buffer; the one before is given back."""
-        if self.array is not None:
-            self.array.freebuffer()
-        self.array = self.pynq.allocate(shape=(size,), dtype=np.uint8)
-        return np.asarray(self.array), int(self.array.device_address)
-
-    def flush(self, start: int, stop: int) -> None:
-        """PYNQ's own; whole, since its slices don't all know how."""
-        self.array.flush()
-
-    def release(self, start: int, stop: int) -> None:
-        """PYNQ's flush, which writes back what is dirty."""
-        self.array.flush()
-
-    def invalidate(self, start: int, stop: int) -> None:
-        """PYNQ's own."""
-        self.array.invalidate()
-
-
-class _PynqWords:
-    """``pynq.MMIO``, which counts in bytes."""
-
-    def __init__(self, mmio: Any) -> None:
-        self.mmio = mmio
-
-    def __getitem__(self, index: int) -> int:
-        return int(self.mmio.read(4 * index))
-
-    def __setitem__(self, index: int, value: int) -> None:
-        self.mmio.write(4 * index, value)
-
-
-def open_pynq(bitstream: str, memory_bytes: int) -> MappedTransport:
-    """Loads a bitstream with PYNQ and finds the core in it.
-
-    Raises:
-        LinkError: the package is missing, the file is, or no core is in it.
-    """
-    try:
-        import pynq
-    except ImportError:
-        raise LinkError(
-            "pynq: expected the package, found none; on a board with PYNQ's image use its python"
-        ) from None
-    if not Path(bitstream).exists():
-        raise LinkError(f"{bitstream}: expected a bitstream, found no file")
-    overlay = pynq.Overlay(bitstream)
-    cores = [part for name, part in overlay.ip_dict.items() if UIO_NAME in name]
-    if not cores:
-        known = ", ".join(overlay.ip_dict) or "nothing"
-        raise LinkError(f"{bitstream}: expected a part called {UIO_NAME}, found {known}")
-    registers = _PynqWords(pynq.MMIO(cores[0]["phys_addr"], SPACE_BYTES))
-    return MappedTransport(f"board with {bitstream}", registers, PynqBuffer(pynq, memory_bytes))

@@ -182,7 +182,9 @@ def test_the_core_is_told_what_the_program_is_for(changed, what):
 
 
 @pytest.mark.parametrize(("name", "value", "message"), [
-    ("ID", 0x12345678, "board fake: expected a VDLA core, ID 0x56444c41, found 0x12345678"),
+    ("ID", 0x12345678,
+     "board fake: expected a VDLA core, ID 0x56444c41, found 0x12345678; "
+     "load a bitstream that vdla synth wrote"),
     ("VERSION", 9 << 16,
      "board fake: expected register map 2, found 9; load a bitstream of this release"),
 ])  # fmt: skip

@@ -1,13 +1,10 @@
-"""Registers and memory that are mapped: Linux's UIO as files, PYNQ as a pretended package."""
-
-import sys
-from types import SimpleNamespace
+"""Registers and memory that are mapped: Linux's UIO as files."""
 
 import numpy as np
 import pytest
 
 from vdla.isa.registers import IDENTITY, VERSION, register
-from vdla.runtime.board.mapped import open_pynq, open_uio
+from vdla.runtime.board.mapped import open_uio
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.errors import DeviceError
 
@@ -90,66 +87,3 @@ def test_no_udmabuf(linux):
     (linux / "sys/class/u-dma-buf/udmabuf0").rename(linux / "elsewhere")
     with pytest.raises(LinkError, match=r"^udmabuf0: expected a u-dma-buf, found none; load its"):
         open_uio(linux)
-
-
-class Array(np.ndarray):
-    """A PYNQ buffer: counts what is asked of it."""
-
-    device_address = 0x1680_0000
-
-    def flush(self):
-        self.calls.append("flush")
-
-    def invalidate(self):
-        self.calls.append("invalidate")
-
-    def freebuffer(self):
-        self.calls.append("free")
-
-
-@pytest.fixture
-def pynq(monkeypatch, tmp_path):
-    calls, words = [], {ID: IDENTITY}
-
-    def allocate(shape, dtype):
-        array = np.zeros(shape, dtype).view(Array)
-        array.calls = calls
-        return array
-
-    def mmio(base, length):
-        assert (base, length) == (0x43C0_0000, 4096)
-        return SimpleNamespace(read=words.get, write=words.__setitem__)
-
-    parts = {"vdla_0": {"phys_addr": 0x43C0_0000}}
-    fake = SimpleNamespace(
-        allocate=allocate, MMIO=mmio, Overlay=lambda path: SimpleNamespace(ip_dict=parts)
-    )
-    monkeypatch.setitem(sys.modules, "pynq", fake)
-    (tmp_path / "vdla.bit").write_text("")
-    return SimpleNamespace(bit=str(tmp_path / "vdla.bit"), calls=calls, words=words, parts=parts)
-
-
-def test_pynq(pynq):
-    transport = open_pynq(pynq.bit, SIZE)
-    assert transport.read(ID) == [IDENTITY]
-    transport.write(BASE, 64)
-    assert pynq.words[BASE] == 64
-    assert transport.read(BASE) == [64]
-    image, address = transport.allocate(100)
-    assert (image.size, address) == (4096, Array.device_address)
-    transport.upload(image, 0, 10)
-    transport.release(image, 0, 10)
-    transport.download(image, 0, 10)
-    transport.allocate(100)
-    assert pynq.calls == ["flush", "flush", "invalidate", "free"]
-
-
-def test_what_pynq_does_not_have(pynq, monkeypatch):
-    pynq.parts.clear()
-    with pytest.raises(LinkError, match=r"vdla\.bit: expected a part called vdla, found nothing$"):
-        open_pynq(pynq.bit, SIZE)
-    with pytest.raises(LinkError, match=r"^nowhere: expected a bitstream, found no file$"):
-        open_pynq("nowhere", SIZE)
-    monkeypatch.setitem(sys.modules, "pynq", None)
-    with pytest.raises(LinkError, match=r"^pynq: expected the package, found none"):
-        open_pynq(pynq.bit, SIZE)
