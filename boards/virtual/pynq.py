@@ -171,7 +171,7 @@ class VirtualRegister:
 
 
 def _parsed(handoff: Path) -> Any:
-    """What PYNQ reads of a hand-off file.
+    """A hand-off file as PYNQ reads it.
 
     Raises:
         OSError: there is none.

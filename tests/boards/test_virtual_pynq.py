@@ -150,3 +150,27 @@ def test_a_module_that_is_too_large(folder, pynq):
     transport = open_overlay(pynq.Overlay(str(folder / BITS)), 1 << 16, pynq)
     with pytest.raises(DeviceError, match="expected a module of at most 65,536 bytes of DRAM"):
         transport.allocate((1 << 16) + 1)
+
+
+@pytest.mark.parametrize(("package", "end"), [
+    (None, "pynq: expected the package, found none; on a board with PYNQ's image use its python"),
+    ("no board", "expected a board on which PYNQ loads it, found No Devices Found; "
+     "run on the board itself, as root"),
+    ("other", "as its .hwh says, found {own}; copy both files of one folder that vdla synth wrote"),
+])  # fmt: skip
+def test_a_command_ends_in_one_line(vdla, folder, pynq, monkeypatch, package, end):
+    def no_board(path):
+        raise RuntimeError("No Devices Found")
+
+    if package is None:
+        monkeypatch.setitem(sys.modules, "pynq", None)
+    elif package == "no board":
+        monkeypatch.setattr(pynq, "Overlay", no_board)
+    else:
+        (folder / HWH).write_text(handoff(BOARD, load_config("paper")))
+    port = folder / BITS
+    done = vdla("run", "digits", "-c", "tiny", "--device", "board", "--board", BOARD.name,
+                "--port", port)  # fmt: skip
+    assert done.code == 2
+    [line] = done.err.strip().splitlines()
+    assert line.endswith(end.format(own=TINY.hash))
