@@ -23,5 +23,6 @@ def test_a_cell_that_fails_is_an_error(tmp_path):
         notebooks.executed(path)
 
 
-def test_there_are_three():
-    assert [path.stem for path in PATHS] == ["design-your-own", "first-result", "latency-hiding"]
+def test_there_are_four():
+    names = ["design-your-own", "first-result", "latency-hiding", "pynq"]
+    assert [path.stem for path in PATHS] == names
