@@ -27,10 +27,22 @@ class PynqBuffer:
         self.array: Any = None
 
     def take(self, size: int) -> tuple[Dram, int]:
-        """A new buffer; the one before is given back."""
+        """A new buffer; the one before is given back.
+
+        Raises:
+            LinkError: there is no such memory, or PYNQ is too old for this NumPy.
+        """
         if self.array is not None:
             self.array.freebuffer()
-        self.array = self.pynq.allocate(shape=(size,), dtype=np.uint8)
+            self.array = None
+        try:
+            self.array = self.pynq.allocate(shape=(size,), dtype=np.uint8)
+        except (AttributeError, MemoryError, OSError, RuntimeError) as error:
+            old = isinstance(error, AttributeError)  # of PYNQ 4.0's buffers with NumPy 2
+            advice = f"use a NumPy below 2, not {np.__version__}" if old else "free other buffers"
+            raise LinkError(
+                f"pynq.allocate: expected {size:,} bytes, found {_line(error)}; {advice}"
+            ) from None
         return np.asarray(self.array), int(self.array.device_address)
 
     def flush(self, start: int, stop: int) -> None:

@@ -109,6 +109,26 @@ def test_pynq_finds_no_board(pynq, error, what):
     )
 
 
+@pytest.mark.parametrize(("error", "end"), [
+    (RuntimeError("Failed to allocate Memory!"), "Failed to allocate Memory!; free other buffers"),
+    (MemoryError(), "MemoryError; free other buffers"),
+    (AttributeError("'device' is not writable"),
+     f"'device' is not writable; use a NumPy below 2, not {np.__version__}"),
+])  # fmt: skip
+def test_pynq_gives_no_memory(pynq, error, end):
+    def allocate(shape, dtype):
+        raise error
+
+    transport = open_pynq(pynq.bit, SIZE)
+    transport.allocate(100)
+    pynq.fake.allocate = allocate
+    for _ in range(2):  # the buffer before is given back once
+        with pytest.raises(LinkError) as caught:
+            transport.allocate(100)
+        assert str(caught.value) == f"pynq.allocate: expected 4,096 bytes, found {end}"
+    assert pynq.calls == ["free"]
+
+
 @pytest.mark.parametrize(("others", "known"), [((), "nothing"), (("dma", "gpio"), "dma, gpio")])
 def test_an_overlay_without_the_core(pynq, others, known):
     pynq.parts.clear()
