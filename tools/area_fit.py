@@ -8,9 +8,10 @@ errors over the configs that had no part in the fit. With it, it first maps more
 minutes, one after the other, a line each. It goes on where it was stopped. A line has the digest of
 what was mapped and yosys's version; lines of other digests are used, too, and counted.
 
-Configs are drawn from ``CHOICES``, with a seed for each set (``SETS``): to fit, units are kept
-apart in small cores, and a few are mapped flat as well; those held out are mapped flat, as flows
-do.
+Configs are drawn from ``CHOICES``, with a seed for each set: to fit, units are kept apart, and a few
+cores are mapped flat as well; those held out are mapped flat, as flows do. The clock's model is
+fitted to the first ones of the same sets (``tools/clock_fit.py``), and a flat netlist that is in the
+cache folder isn't made again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from random import Random
 from typing import Any
@@ -34,14 +35,15 @@ from vdla.explore.area import mapping
 from vdla.explore.area.families import DEFAULT, FAMILIES, Family
 from vdla.explore.area.fit import RESOURCES, Measured, fit
 from vdla.explore.area.model import Area, Model, estimate_by
+from vdla.explore.clock import mapping as clocked
+from vdla.explore.clock.families import FAMILIES as CLOCKED
 from vdla.hw.gemm import Gemm
 from vdla.isa.config import Config, load_config, parse_config
 from vdla.isa.parameters import ConfigError
 from vdla.support.files import write_bytes
 
 KIB = 1024
-SMALL = ((4, 4), (8, 4), (4, 8), (8, 8), (16, 4), (4, 16), (16, 8), (32, 4))
-MIDDLE = ((4, 4), (8, 4), (4, 8), (8, 8), (8, 8), (16, 4), (4, 16), (16, 8))
+SMALL = ((4, 4), (4, 4), (8, 4), (8, 4), (4, 8), (8, 8), (16, 4))
 LARGE = (
     *((4, 4), (8, 4), (4, 8), (8, 8), (8, 8), (16, 4), (16, 8), (16, 8), (8, 16), (8, 16)),
     *((16, 16), (16, 16), (16, 16), (32, 8), (32, 16), (16, 32), (32, 32)),
@@ -65,34 +67,30 @@ CHOICES = {  # each is as likely as often as it stands here
     "vector_engine": (0, 0, 1),
     "reciprocal_units": (0, 0, 0, 1, 2, 4),
     "fabric_lanes": (0, 0, 0, 2, 4, 8),
+    "alu_groups": (1, 1, 2),
+    "store_groups": (1, 1, 2),
 }
-MOST_MACS, MOST_MACS_ALONE = {"ecp5": 32}, {"ecp5": 128}  # of what is drawn for a family
-BUNDLED = {"ecp5": ("ulx3s-wide", "ulx3s")}  # configs for boards with the family, held out
+BUNDLED = {"xc7": ("paper",), "ecp5": ("ulx3s-wide", "ulx3s")}  # held out
 FIRST = {"ecp5": (("tiny", ()), ("ulx3s", ("port_bytes=8",)))}  # to fit: no option, a wider port
 
 
 @dataclass(frozen=True)
 class Set:
-    """So many configs of some shapes, drawn with a seed: to fit, or ``held_out``. ``largest`` are
-    the most multiply-adds, by families for which there is such a number."""
+    """So many configs of some shapes, drawn with a seed. ``largest`` are the most multiply-adds, by
+    families for which there is such a number."""
 
     seed: int
     count: int
     shapes: Sequence[tuple[int, int]]
-    held_out: bool
-    flat: bool
-    largest: Mapping[str, int] = field(default_factory=lambda: MOST_MACS)
+    largest: Mapping[str, int]
 
 
-SETS = (
-    Set(1, 60, SMALL, held_out=False, flat=False),
-    Set(2, 4, LARGE, held_out=True, flat=True),
-    Set(3, 26, MIDDLE, held_out=True, flat=True),
-)
-ARRAYS = Set(
-    4, 10, LARGE, held_out=False, flat=False, largest=MOST_MACS_ALONE
-)  # of which GEMM is mapped alone, to fit
-FLAT_TOO = (5, 2, 6)  # numbers of configs to fit that are mapped flat as well
+FITTED = Set(11, 60, SMALL, {})
+HELD_OUT = Set(12, 16, SMALL, {})
+LARGER = Set(2, 4, LARGE, {"ecp5": 128})  # held out, too
+ARRAYS = Set(4, 10, LARGE, {"ecp5": 128})  # of which GEMM is mapped alone, to fit
+FLAT_TOO = 6  # configs to fit that are mapped flat as well, the first ones
+CORES_FIRST = 24  # cores that are mapped before GEMM alone
 
 
 def configs(chosen: Set, family: Family) -> Iterator[Config]:
@@ -116,27 +114,35 @@ def plan(family: Family) -> Iterator[tuple[Config, bool, bool]]:
     """Configs to map for a family, in the order in which they are worth most: config, flat, held
     out.
     """
-    fitted = list(islice(configs(SETS[0], family), SETS[0].count))
-    apart = ((config, False, False) for config in fitted)
-    both = ((fitted[number - 1], True, False) for number in FLAT_TOO)
+    fitted = [(config, False, False) for config in drawn(FITTED, family)]
+    both = ((config, True, False) for config, _, _ in fitted[:FLAT_TOO])
     first = FIRST.get(family.name, ())
     yield from ((load_config(name, settings), False, False) for name, settings in first)
     yield from ((load_config(name), True, True) for name in BUNDLED.get(family.name, ()))
     held = (
         (config, True, True)
-        for each in SETS[1:]
-        for config in islice(configs(each, family), each.count)
+        for config in chain(drawn(HELD_OUT, family), drawn(LARGER, family))
     )
-    pairs = chain.from_iterable(zip_longest(held, apart))
-    yield from (each for each in islice(pairs, 12) if each)
+    pairs = chain.from_iterable(zip_longest(held, fitted))
+    yield from (each for each in islice(pairs, 2 * FLAT_TOO) if each)
     yield from both
     yield from (each for each in pairs if each)
+
+
+def drawn(chosen: Set, family: Family) -> Iterator[Config]:
+    """All configs of a set."""
+    return islice(configs(chosen, family), chosen.count)
 
 
 def measure(config: Config, family: Family, *, flat: bool, held_out: bool) -> dict[str, Any]:
     """A line of measurements: what a core takes, unit by unit, and its RAMs."""
     begun = time.monotonic()
-    cells = Flat(mapping.netlist(config, family.name, apart=not flat))
+    made = (
+        clocked.netlist(config, CLOCKED[family.name])
+        if flat
+        else mapping.netlist(config, family.name, apart=True)
+    )
+    cells = Flat(made)
     units, rams = (f(cells, family.name) for f in (mapping.units_of, mapping.rams_of))
     return {"held_out": held_out, "flat": flat} | _line(config, family, units, rams, begun)
 
@@ -185,10 +191,10 @@ def measure_more(family: Family, minutes: float) -> None:
     end = time.monotonic() + 60 * minutes
     rows = read(family)
     done = {(config_of(row).hash, row["flat"]) for row in rows}
-    arrays = ((config, False, False) for config in islice(configs(ARRAYS, family), ARRAYS.count))
-    for kind, (config, flat, held_out) in chain(
-        (("GEMM", each) for each in arrays), (("core", each) for each in plan(family))
-    ):
+    arrays = ((config, False, False) for config in drawn(ARRAYS, family))
+    cores = (("core", each) for each in plan(family))
+    alone = (("GEMM", each) for each in arrays)
+    for kind, (config, flat, held_out) in chain(islice(cores, CORES_FIRST), alone, cores):
         if (config.hash, flat) in done:
             continue
         if time.monotonic() >= end:

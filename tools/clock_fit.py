@@ -8,7 +8,8 @@ designs that were routed (``explore/clock/data/routed-*.toml``), fits the coeffi
 model, and prints errors over the designs that had no part in the fit. With ``--minutes 0`` it fits
 what is measured.
 
-Designs are drawn as those of the area's model are (``tools/area_fit.py``), with seeds of their own.
+Designs are the first ones of those that the area's model is fitted to, and of those held out there
+(``tools/area_fit.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from itertools import islice
 from statistics import mean
 from typing import Any
 
-from area_fit import MIDDLE, Set, config_of, configs
+from area_fit import FITTED, HELD_OUT, config_of, drawn
 from rich.console import Console
 from rich.table import Table
 
@@ -38,9 +39,7 @@ from vdla.explore.clock.model import Model, estimate_by
 from vdla.isa.config import Config, load_config
 from vdla.support.files import write_bytes
 
-LARGEST = {"ecp5": 64, "xc7": 256}  # multiply-adds, of what is drawn
-FITTED = Set(11, 24, MIDDLE, held_out=False, flat=True, largest=LARGEST)
-HELD_OUT = Set(12, 10, MIDDLE, held_out=True, flat=True, largest=LARGEST)
+FITTED_FIRST, HELD_OUT_FIRST = 24, 10  # of the area's sets
 BUNDLED = {"xc7": ("tiny", "paper"), "ecp5": ("ulx3s", "ulx3s-wide")}  # fitted to, too
 
 
@@ -52,8 +51,8 @@ def plan(family: Family) -> Iterator[tuple[Config, bool]]:
     for name in BUNDLED[family.name]:
         yield load_config(name), False
     area = AREAS[family.name]
-    fitted = islice(configs(FITTED, area), FITTED.count)
-    held = list(islice(configs(HELD_OUT, area), HELD_OUT.count))
+    fitted = islice(drawn(FITTED, area), FITTED_FIRST)
+    held = list(islice(drawn(HELD_OUT, area), HELD_OUT_FIRST))
     for config in fitted:
         yield config, False
         if held:

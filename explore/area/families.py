@@ -22,8 +22,8 @@ class Family:
     """Devices with the same RAMs and multipliers.
 
     ``name`` is a part's ``family``, ``title`` what readers call it, ``ram`` the block RAM that is
-    counted. ``rows`` outputs of GEMM share a multiplier, and a product of 25 × 18 bits takes
-    ``per_product`` of them. ``around`` are memories around the core, where a design is more.
+    counted. A product of 25 × 18 bits takes ``per_product`` multipliers. ``around`` are memories
+    around the core, where a design is more.
     ``coefficients`` and ``measured`` are names of files in ``data/``.
     """
 
@@ -31,7 +31,6 @@ class Family:
     title: str
     kinds: Kinds
     ram: str
-    rows: int
     per_product: int
     coefficients: str
     measured: str
@@ -56,7 +55,6 @@ FAMILIES: Mapping[str, Family] = {
             title="a 7-series device",
             kinds=SERIES_7,
             ram="RAMB36",
-            rows=2,
             per_product=1,
             coefficients="model.toml",
             measured="measured.jsonl",
@@ -66,7 +64,6 @@ FAMILIES: Mapping[str, Family] = {
             title="an ECP5",
             kinds=ECP5,
             ram="DP16KD",
-            rows=1,
             per_product=2,
             coefficients="model-ecp5.toml",
             measured="measured-ecp5.jsonl",

@@ -25,6 +25,7 @@ from vdla.hw.fifo import SHALLOW
 from vdla.hw.layout import beats, instruction_bits
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, Gemm
+from vdla.isa.options.lanes import alu_lanes, store_lanes
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 
@@ -78,9 +79,11 @@ def registers(config: Config, family: Family, *, apart: bool = False) -> dict[st
     words read out of LUT RAMs a cycle after their address. Units are kept ``apart`` or not."""
     acc, port = WORD * config.block_out, 8 * config.port_bytes
     result = {
+        "fetch": instruction_bits(config),  # the instruction at its head
         "LOAD": acc - port,  # beats of its entry
         "STORE": 2 * acc,  # a vector and its scales
-        Engine.COMPUTE.name: acc,  # the last results
+        QUEUES: _command_bits(config, apart=apart),  # the oldest of each queue
+        **{engine.name: _vectors(config, engine) for engine in _of_micro_ops(config)},
     }
     for more in REGISTERS:
         for unit, count in more(config).items():
@@ -93,6 +96,22 @@ def registers(config: Config, family: Family, *, apart: bool = False) -> dict[st
             count += 2 * read  # of a deep FIFO, the first and the latest entry
         result[placed.unit] = result.get(placed.unit, 0) + placed.count * count
     return result
+
+
+def _vectors(config: Config, engine: Engine) -> int:
+    """Bits of the vectors that a pipeline of micro-ops keeps: the accumulator and results before
+    it, and the operands of GEMM and of ALU."""
+    executor, acc = ring_of(config).executor, WORD * config.block_out
+    gemm = 8 * (config.inp_entry + config.wgt_entry) * (executor[Gemm] == engine)
+    has_alu = executor[Alu] == engine
+    return gemm + acc * (5 if has_alu else 4)
+
+
+def _command_bits(config: Config, *, apart: bool) -> int:
+    """Bits of an instruction in front of each engine; units are kept ``apart`` or not."""
+    word = instruction_bits(config) + INDEX_BITS
+    engines = ring_of(config).engines
+    return sum(word if apart else len(command_bits(config, engine)) for engine in engines)
 
 
 def _fetch(config: Config) -> Features:
@@ -128,6 +147,7 @@ def _store(config: Config) -> Features:
     return {
         ONCE: 1,
         "port bytes": config.port_bytes,
+        "lanes that multiply": store_lanes(config),
         "ACC bits": acc,
         "columns": config.acc_entry // config.port_bytes,
         **_fifo(4 * config.acc_entry // config.port_bytes, port),
@@ -149,6 +169,7 @@ def _alu(config: Config) -> Features:
     return {
         ONCE: 1,
         "lanes": lanes,
+        "lanes that multiply": alu_lanes(config),
         "lanes beside GEMM": lanes * (len(_of_micro_ops(config)) == 1),
     }
 
@@ -187,8 +208,7 @@ def _pipeline(config: Config, engine: Engine) -> Features:
 def _queues(config: Config, *, apart: bool) -> Features:
     ring = ring_of(config)
     engines, tokens = len(ring.engines), len(ring.token_queues)
-    word = instruction_bits(config) + INDEX_BITS
-    bits = sum(word if apart else len(command_bits(config, e)) for e in ring.engines)
+    bits = _command_bits(config, apart=apart)
     return {
         "engines": engines,
         "engines, FIFO address bits": engines * config.command_queue.bit_length(),

@@ -6,6 +6,7 @@ that makes its bitstream.
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 from collections import Counter
@@ -23,6 +24,7 @@ from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import trellis, yosys
 from vdla.boards.flows.files import text
+from vdla.boards.flows.registers import move_registers
 from vdla.boards.flows.tools import find_yosys
 from vdla.boards.flows.yosys import Flat, Netlist
 from vdla.explore.area.families import DEFAULT
@@ -39,8 +41,8 @@ ULX3S, MULTIPLIER_BITS = "ulx3s", 18  # the board around an ECP5's core, and its
 class Flow:
     """Flow by which a family's cores are mapped: ``rtlil`` of a config's design, by yosys's
     ``script`` with units kept apart or not, into cells whose ``area`` is counted by unit; ``rams``
-    are cells that are RAMs. ``sources`` of ``boards/`` decide the outcome. A unit alone is made for
-    ``platform``."""
+    are cells that are RAMs. ``finish`` does in yosys's netlist what the flow does behind yosys.
+    ``sources`` of ``boards/`` decide the outcome. A unit alone is made for ``platform``."""
 
     rtlil: Callable[[Config], str]
     script: Callable[[bool], str]
@@ -48,6 +50,13 @@ class Flow:
     rams: Collection[str]
     sources: tuple[str, ...]
     platform: object = None
+    finish: Callable[[Netlist], object] | None = None
+
+    def steps(self, *, apart: bool = False) -> str:
+        """What a netlist follows from beside the design: the script, and what comes behind it."""
+        if self.finish is None:
+            return self.script(apart)
+        return "\n".join((self.script(apart), digest([Path(inspect.getfile(self.finish))])))
 
 
 def _core(config: Config) -> str:
@@ -76,8 +85,16 @@ FLOWS: Mapping[str, Flow] = {
         script=lambda apart: trellis.script(apart=apart),
         area=trellis.area,
         rams=(trellis.BLOCK_RAM, trellis.LUT_RAM),
-        sources=("flows/trellis.py", "flows/script.py", "soc", "ulx3s.py", "ecp5_pll.py"),
+        sources=(
+            "flows/trellis.py",
+            "flows/registers.py",
+            "flows/script.py",
+            "soc",
+            "ulx3s.py",
+            "ecp5_pll.py",
+        ),
         platform=SimpleNamespace(multiplier_bits=MULTIPLIER_BITS),
+        finish=move_registers,
     ),
 }
 
@@ -125,7 +142,7 @@ def netlist(config: Config, family: str = DEFAULT, *, apart: bool) -> Netlist:
         BoardError: yosys is missing or fails.
     """
     flow = FLOWS[family]
-    return mapped(flow.rtlil(config), flow.script(apart), config.name)
+    return mapped(flow.rtlil(config), flow, config.name, apart=apart)
 
 
 def netlist_of(unit: Component, family: str, config: str) -> Netlist:
@@ -136,11 +153,11 @@ def netlist_of(unit: Component, family: str, config: str) -> Netlist:
     """
     flow = FLOWS[family]
     made = rtlil.convert(unit, name=NAME, platform=flow.platform, emit_src=False)
-    return mapped(made, flow.script(False), config)
+    return mapped(made, flow, config)
 
 
-def mapped(design: str, script: str, config: str) -> Netlist:
-    """Netlist that yosys makes of a design in RTLIL by a script.
+def mapped(design: str, flow: Flow, config: str, *, apart: bool = False) -> Netlist:
+    """Netlist that a flow makes of a design in RTLIL; units are kept ``apart`` or not.
 
     Raises:
         BoardError: yosys is missing or fails.
@@ -149,7 +166,7 @@ def mapped(design: str, script: str, config: str) -> Netlist:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / f"{NAME}.il").write_text(design)
-        (work / f"{NAME}.ys").write_text(script)
+        (work / f"{NAME}.ys").write_text(flow.script(apart))
         try:
             run_yosys(["-q", "-s", f"{NAME}.ys"], work)
         except RuntimeError as error:
@@ -157,6 +174,8 @@ def mapped(design: str, script: str, config: str) -> Netlist:
                 f"area of config {config}: expected yosys to map it, found {error}"
             ) from None
         modules: Netlist = json.loads((work / f"{NAME}.json").read_text())["modules"]
+    if flow.finish is not None:
+        flow.finish(modules)
     return modules
 
 

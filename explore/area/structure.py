@@ -20,13 +20,15 @@ from vdla.hw.store.vectors import BUFFER_VECTORS
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.encoding import fetch_buffer_beats
 from vdla.isa.instructions import Alu, Gemm, Uop
+from vdla.isa.options.lanes import alu_lanes, store_lanes
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import Engine, ring_of
 from vdla.support.numbers import ceil_div
 
 SCRATCHPADS, QUEUES = "scratchpads", "queues, tokens"  # units, as boards/flows/yosys.py calls them
 CONFIGS = 64  # whose memories are kept at hand
-ALU_PRODUCTS, STORE_PRODUCTS = 3, 2  # of 25 × 18 bits, of a lane
+PRODUCTS = 2  # of 25 × 18 bits, of a lane that multiplies
+ROWS = 2  # outputs of GEMM that share a multiplier
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ def dsps(config: Config, family: Family) -> dict[str, int]:
     """Multipliers of each unit that has some."""
     with_dsps = config.block_out - lanes_in_fabric(config)
     return {
-        "GEMM": with_dsps // family.rows * config.block_in,
-        "ALU": family.per_product * ALU_PRODUCTS * config.block_out,
-        "STORE": family.per_product * STORE_PRODUCTS * config.port_bytes,
+        "GEMM": with_dsps // ROWS * config.block_in,
+        "ALU": family.per_product * PRODUCTS * alu_lanes(config),
+        "STORE": family.per_product * PRODUCTS * store_lanes(config),
     }
 
 

@@ -8,11 +8,17 @@ clocks at which nextpnr routed them.
 
 from __future__ import annotations
 
-from vdla.explore.clock.cells import BLOCK, FLIP_FLOP, LOGIC, Cells, Kind, Wires
+from vdla.explore.clock.cells import BLOCK, FLIP_FLOP, LOGIC, Cells, Kind, Parameters, Wires
 
 LUT, SELECT, BESIDE = 0.24, 0.26, 0.18  # BESIDE: through a multiplexer behind its LUT
 OPERANDS = ("A", "B", "C", "D")
 WIRES = Wires(first=0.6, doubling=0.3, block=1.0)
+# A multiplier's, by Project Trellis's classes of registers (MULT18X18D:REGS=NONE, INPUT, OUTPUT,
+# ALL): from A and B to P, to the clock, and from the clock to P.
+THROUGH = {"A": 3.93, "B": 3.93}
+AT_INPUT, BEFORE_OUTPUT = 0.084, 3.486  # setup, with registers at the inputs and without
+AT_OUTPUT, BEHIND_INPUT = 0.735, 3.864  # launch, with registers at the output and without
+CONTROL = {"CE": 0.252, "RST": 0.095}  # setup
 
 
 def _carry() -> Kind:
@@ -27,6 +33,21 @@ def _carry() -> Kind:
             "COUT": {**both, "CIN": 0.07},
         },
         chain=("CIN", "COUT"),
+    )
+
+
+def _multiplier(parameters: Parameters) -> Kind:
+    """A MULT18X18D with the registers that its parameters say: at both inputs or at none."""
+    names = ("REG_INPUTA_CLK", "REG_OUTPUT_CLK")
+    inputs, output = (parameters.get(name, "NONE") != "NONE" for name in names)
+    if not inputs and not output:
+        return Kind(BLOCK, arcs={"P": THROUGH})
+    before = AT_INPUT if inputs else BEFORE_OUTPUT
+    return Kind(
+        BLOCK,
+        launch={"P": AT_OUTPUT if output else BEHIND_INPUT},
+        setup={**dict.fromkeys(THROUGH, before), **CONTROL},
+        clocks=("CLK0",),
     )
 
 
@@ -54,7 +75,7 @@ ECP5 = Cells(
             setup={"DI": 0.0, "WAD": 0.0, "WRE": 0.0},
             clocks=("WCK",),
         ),
-        "MULT18X18D": Kind(BLOCK, arcs={"P": {"A": 3.93, "B": 3.93}}),
+        "MULT18X18D": Kind(BLOCK, clocks=("CLK0",), variant=_multiplier),
         "DP16KD": Kind(
             BLOCK,
             launch={"DOA": 5.83, "DOB": 5.83},

@@ -2,7 +2,7 @@
 fitted to.
 
 A netlist takes yosys a minute, so it is kept in the cache folder under a digest of the design, the
-script and yosys's version: what hasn't changed isn't mapped again.
+flow's steps and yosys's version: what hasn't changed isn't mapped again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def design_of(config: Config, family: Family) -> tuple[str, str]:
     """A config's design in RTLIL, and the digest that its netlist follows from."""
     flow = FLOWS[family.name]
     design = flow.rtlil(config)
-    also = "\n".join((design, flow.script(False), yosys_version()))
+    also = "\n".join((design, flow.steps(), yosys_version()))
     return design, digest([], also=also)
 
 
@@ -58,7 +58,7 @@ def netlist(config: Config, family: Family) -> Netlist:
     if is_sealed(path):
         known: Netlist = json.loads(gzip.decompress(path.read_bytes()))
         return known
-    result = mapped(design, FLOWS[family.name].script(False), config.name)
+    result = mapped(design, FLOWS[family.name], config.name)
     keep(result, path)
     return result
 

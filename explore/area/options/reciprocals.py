@@ -1,18 +1,19 @@
-"""Reciprocals: the units beside ALU, and lanes that take their words."""
+"""Reciprocals: the units beside ALU, and lanes that round 32 bits."""
 
 from __future__ import annotations
 
 from vdla.explore.area.added import MICRO_OPS, Features, adds_features
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu
+from vdla.isa.options.lanes import alu_lanes
 from vdla.isa.options.reciprocals import reciprocal_units
 from vdla.isa.ring import ring_of
 
 
 @adds_features("ALU", before="lanes beside GEMM")
 def alu(config: Config, unit: str) -> Features:
-    """A word for each lane."""
-    return {"lanes, reciprocals": config.block_out * bool(reciprocal_units(config))}
+    """A wider shift for each lane that multiplies."""
+    return {"lanes that multiply, reciprocals": alu_lanes(config) * bool(reciprocal_units(config))}
 
 
 @adds_features(MICRO_OPS)

@@ -1,20 +1,11 @@
-"""The vector engine: one unit of micro-ops more, its place in the core, and its last results."""
+"""The vector engine: its place in the core."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from vdla.boards.flows.yosys import CORE
-from vdla.explore.area.added import REGISTERS, Features, adds_features
+from vdla.explore.area.added import Features, adds_features
 from vdla.isa.config import Config
-from vdla.isa.options.vector import VECTOR, has_vector_engine
-
-
-@REGISTERS.add
-def registers(config: Config) -> Mapping[str, int]:
-    """The last results of both engines of micro-ops."""
-    acc = 32 * config.block_out * has_vector_engine(config)
-    return {"COMPUTE": acc, VECTOR.name: acc}
+from vdla.isa.options.vector import has_vector_engine
 
 
 @adds_features(CORE, "counters", "registers", "STORE")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vdla.explore.area.added import MICRO_OPS, PORTS, Features, adds_features, lanes_in_fabric
+from vdla.explore.area.added import (
+    MICRO_OPS,
+    PORTS,
+    REGISTERS,
+    Features,
+    adds_features,
+    lanes_in_fabric,
+)
 from vdla.isa.config import Config
 from vdla.isa.instructions import Gemm
 from vdla.isa.options.window import has_second_row, has_window, window_rows, window_taps
@@ -16,6 +23,13 @@ def ports(config: Config) -> Mapping[str, Sequence[frozenset[int]]]:
     """INP's second port is that of the second row, of which each output sees a channel."""
     seen = frozenset(range(8 * min(config.block_in, config.block_out)))
     return {"inp": (seen,)} if has_second_row(config) else {}
+
+
+@REGISTERS.add
+def registers(config: Config) -> Mapping[str, int]:
+    """The second row, as it was read."""
+    gemm = ring_of(config).executor[Gemm]
+    return {gemm.name: 8 * config.inp_entry * has_second_row(config)}
 
 
 @adds_features("GEMM")

@@ -32,6 +32,8 @@ def test_features_stand_at_their_place(place, expected):
         ("reciprocal_units=2", "COMPUTE", "reciprocal units"),
         ("vector_engine=1", "core", "vector engine"),
         ("fabric_lanes=2", "GEMM", "lanes in the fabric"),
+        ("alu_groups=2", "ALU", "lanes kept"),
+        ("store_groups=2", "STORE", "bytes kept"),
     ],
 )
 def test_an_options_features_are_zero_without_it(setting, unit, feature):
@@ -45,7 +47,10 @@ def test_an_engine_of_alu_is_a_unit_like_compute():
     assert fitted_as(config) == {"VECTOR": "COMPUTE"}
     assert fitted_as(PLAIN) == {}
     assert list(features(config, FAMILY)["VECTOR"]) == list(features(PLAIN, FAMILY)["COMPUTE"])
-    assert registers(config, FAMILY)["VECTOR"] > registers(PLAIN, FAMILY)["VECTOR"] == 0
+    vectors = registers(config, FAMILY)
+    assert vectors["VECTOR"] > 0
+    assert "VECTOR" not in registers(PLAIN, FAMILY)
+    assert vectors["COMPUTE"] < registers(PLAIN, FAMILY)["COMPUTE"]  # without ALU's operands
 
 
 def test_memories_and_ports():

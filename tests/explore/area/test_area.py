@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vdla.boards.flows.registers import move_registers
 from vdla.boards.parts import XC7Z020
 from vdla.explore import area
 from vdla.explore.area import mapping
@@ -94,21 +97,34 @@ def test_plans_hold_other_configs_out_than_they_fit(script, name):
 
 
 def test_what_a_family_counts():
-    """An ECP5 has a multiplier for each product of GEMM, two for 25 × 18 bits, and smaller RAMs.
-    Those of ulx3s-wide are what its bitstream has, 128 and 76."""
+    """An ECP5 has two multipliers for a product of 25 × 18 bits, and smaller RAMs."""
     config = load_config("ulx3s-wide")
     counts = {
         name: (sum(dsps(config, each).values()), sum(block_rams(config, each).values()))
         for name, each in FAMILIES.items()
     }
-    assert counts == {"xc7": (64, 37.5), "ecp5": (128, 76)}
+    assert counts == {"xc7": (56, 37.5), "ecp5": (80, 76)}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "family", "count"),
+    [
+        ("paper", (), "xc7", 152),
+        ("paper-full", (), "xc7", 176),
+        ("ulx3s", ("alu_groups=2",), "ecp5", 64),
+        ("ulx3s", ("block_in=16", "block_out=16", "alu_groups=4", "store_groups=2"), "ecp5", 152),
+    ],
+)
+def test_lanes_in_groups_share_multipliers(name, settings, family, count):
+    config = load_config(name, list(settings))
+    assert sum(dsps(config, FAMILIES[family]).values()) == count
 
 
 def test_estimates_add_up():
     result = area.estimate(load_config("paper"))
     for name in ("luts", "ffs", "dsps", "brams"):
         assert getattr(result, name) == sum(getattr(u, name) for u in result.units.values())
-    assert (result.dsps, result.brams) == (192, 105)  # a RAM of UOP is read by nobody
+    assert (result.dsps, result.brams) == (152, 105)  # a RAM of UOP is read by nobody
     assert "VECTOR" not in result.units
     assert "VECTOR" in area.estimate(load_config("paper-full")).units
 
@@ -183,7 +199,25 @@ def test_an_estimate_and_a_mapping(monkeypatch, tmp_path):
 def test_no_yosys(monkeypatch):
     monkeypatch.setenv("YOSYS", "no-such-yosys")
     with pytest.raises(Exception, match="YOSYS: expected a program, found no-such-yosys"):
-        mapping.mapped("", "", "tiny")
+        mapping.mapped("", mapping.FLOWS["xc7"], "tiny")
+
+
+def test_netlists_are_finished_as_the_flow_does(monkeypatch):
+    """An ECP5's multipliers have registers, units apart or not; no other family's netlist changes,
+    nor what it follows from."""
+    made = {"modules": {}}
+    finished = []
+    monkeypatch.setattr(mapping, "run_yosys", lambda arguments, work: (
+        work / "vdla.json").write_text(json.dumps(made)))  # fmt: skip
+    ecp5, xc7 = mapping.FLOWS["ecp5"], mapping.FLOWS["xc7"]
+    assert ecp5.finish is move_registers
+    for apart in (False, True):
+        mapping.mapped("", replace(ecp5, finish=finished.append), "tiny", apart=apart)
+    mapping.mapped("", xc7, "tiny")
+    assert finished == [{}, {}]
+    assert "flows/registers.py" in ecp5.sources
+    assert ecp5.steps() != ecp5.script(False)
+    assert xc7.steps() == xc7.script(False)
 
 
 def test_where_yosys_fails(monkeypatch):

@@ -111,6 +111,41 @@ def test_a_multiplier_is_as_slow_as_its_registers_leave_it(parameters, launch):
     assert found.period_ns() == pytest.approx(launch + 0.046)
 
 
+REGISTERED = {"inputs": {"REG_INPUTA_CLK": "CLK0", "REG_INPUTB_CLK": "CLK0"},
+              "output": {"REG_OUTPUT_CLK": "CLK0"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("registers", "period"),
+    [
+        ((), 0.52 + 3.93),
+        (("inputs",), 3.864),
+        (("output",), 0.52 + 3.486),
+        (("inputs", "output"), 0.735),
+    ],
+)
+def test_an_ecp5_s_multiplier_has_the_registers_that_its_parameters_say(registers, period):
+    """The longest of the ways into it, through it, and out of it."""
+    parameters = {name: value for each in registers for name, value in REGISTERED[each].items()}
+    pins = {"CLK0": CLOCK, "CE0": "1", "RST0": "0"} if registers else {}
+    found = paths(
+        without_wires(ECP5),
+        cell("TRELLIS_FF", CLK=CLOCK, Q=2),
+        cell("MULT18X18D", parameters, A0=2, B17=2, P=3, **pins),
+        cell("TRELLIS_FF", CLK=CLOCK, DI=3),
+    )
+    assert found.period_ns() == pytest.approx(period)
+
+
+def test_multipliers_with_and_without_registers_stand_in_one_netlist():
+    plain = cell("MULT18X18D", A0=2, B0=2, P=3)
+    behind = cell("MULT18X18D", REGISTERED["inputs"] | REGISTERED["output"], A0=3, B0=3, P=4,
+                  CLK0=CLOCK, CE0=2, RST1=2)  # fmt: skip
+    found = paths(without_wires(ECP5), cell("TRELLIS_FF", CLK=CLOCK, Q=2), plain, behind)
+    assert found.period_ns() == pytest.approx(0.52 + 3.93 + 0.084)
+    assert [step.level for step in found.critical()] == [0, 1, 0]
+
+
 def test_a_loop_ends():
     ring = cell("LUT2", I0=2, I1=4, O=3), cell("LUT1", I0=3, O=4)
     found = paths(SERIES_7, cell("FDRE", C=CLOCK, Q=2), *ring, cell("FDRE", C=CLOCK, D=4))
