@@ -6,11 +6,14 @@ yosys maps for area, it doesn't place or route. LUTs are the device's, each of w
 function of the netlist or two small ones (``boards/flows/lut6.py``); the last line says how many
 there would be if each held one. Depth is levels of logic between registers (a carry chain counts
 once), not nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows
-paths through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept,
-as in the flows that make bitstreams: fewer cells, and no one can say whose. With ``--options`` the
-rows are whole cores: the config, the config with each option of the instruction set and what that
-needs, and with all of them; of several fourth engines, of which a core has one, with the first. The
-limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core takes about two minutes.
+paths through all units, and belongs to the unit of the path's end. Beside that of the whole core
+stands its depth where nothing is kept, as in the flows that make bitstreams: what lies on both
+sides of a unit's border is mapped together. With ``--flat`` all is counted so: fewer cells, and no
+one can say whose. With ``--options`` the rows are whole cores: the config, the config with each
+option of the instruction set and what that needs, and with all of them; of several fourth engines,
+of which a core has one, with the first. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table
+1). A core takes about two minutes, and as long again flat, if that netlist isn't in the cache
+folder.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from rich.table import Table
 
 from vdla.boards.flows.yosys import (
     Flat,
+    Netlist,
     area,
     by_size,
     total,
@@ -30,6 +34,8 @@ from vdla.boards.flows.yosys import (
 )
 from vdla.boards.parts import XC7Z020
 from vdla.explore.area.mapping import netlist
+from vdla.explore.clock import mapping as kept
+from vdla.explore.clock.families import FAMILIES
 from vdla.explore.clock.paths import Paths
 from vdla.explore.clock.series_7 import SERIES_7
 from vdla.isa.config import Config, engine_options, load_config
@@ -47,6 +53,11 @@ VALUES = {  # of options: 1 is on else
 def levels(flat: Flat) -> Paths:
     """Levels of logic between registers, in the place of ns."""
     return Paths(flat, SERIES_7.levels)
+
+
+def flat_netlist(config: Config) -> Netlist:
+    """A core's netlist in which no unit is kept apart; it is kept in the cache folder."""
+    return kept.netlist(config, FAMILIES["xc7"])
 
 
 def bare_multipliers(paths: Paths) -> int:
@@ -108,18 +119,23 @@ def main() -> None:
     if arguments.options:
         print_options(config, apart=not arguments.flat, as_json=arguments.json)
         return
-    flat = Flat(netlist(config, apart=not arguments.flat))
+    whole_flat = Flat(flat_netlist(config))
+    flat = whole_flat if arguments.flat else Flat(netlist(config, apart=True))
     units, paths = area(flat), levels(flat)
     depths = {unit: round(depth) for unit, depth in paths.longest().items()}
+    depth_flat = round(levels(whole_flat).period_ns())
     bare = bare_multipliers(paths)
     whole = total(units)
     if arguments.json:
         print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": depths,
-                          "unshared": unshared(flat), "bare_multipliers": bare}))  # fmt: skip
+                          "depth_flat": depth_flat, "unshared": unshared(flat),
+                          "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
     rows = [] if arguments.flat else by_size(units)
+    apart = max(depths.values())
+    whole_depth = f"{depth_flat}" if arguments.flat else f"{apart}, flat {depth_flat}"
     for name, count in [*rows, ("total", whole)]:
         if name == "total":
             table.add_section()
@@ -128,7 +144,7 @@ def main() -> None:
             *(f"{count[k]:,.10g}" for k in LIMITS),
             f"{count['lut'] / macs:.1f}",
             f"{count['dsp'] / macs:.2f}",
-            str(depths.get(name, max(depths.values()) if name == "total" else "")),
+            str(depths.get(name, whole_depth if name == "total" else "")),
         )
     table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)

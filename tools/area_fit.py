@@ -8,10 +8,10 @@ errors over the configs that had no part in the fit. With it, it first maps more
 minutes, one after the other, a line each. It goes on where it was stopped. A line has the digest of
 what was mapped and yosys's version; lines of other digests are used, too, and counted.
 
-Configs are drawn from ``CHOICES``, with a seed for each set: to fit, units are kept apart, and a few
-cores are mapped flat as well; those held out are mapped flat, as flows do. The clock's model is
-fitted to the first ones of the same sets (``tools/clock_fit.py``), and a flat netlist that is in the
-cache folder isn't made again.
+Configs are drawn from ``CHOICES``, with a seed for each set: to fit, units are kept apart, and a
+few cores are mapped flat as well; those held out are mapped flat, as flows do. The clock's model is
+fitted to the first ones of the same sets (``tools/clock_fit.py``), and a flat netlist that is in
+the cache folder isn't made again.
 """
 
 from __future__ import annotations
@@ -120,8 +120,7 @@ def plan(family: Family) -> Iterator[tuple[Config, bool, bool]]:
     yield from ((load_config(name, settings), False, False) for name, settings in first)
     yield from ((load_config(name), True, True) for name in BUNDLED.get(family.name, ()))
     held = (
-        (config, True, True)
-        for config in chain(drawn(HELD_OUT, family), drawn(LARGER, family))
+        (config, True, True) for config in chain(drawn(HELD_OUT, family), drawn(LARGER, family))
     )
     pairs = chain.from_iterable(zip_longest(held, fitted))
     yield from (each for each in islice(pairs, 2 * FLAT_TOO) if each)
