@@ -1,12 +1,13 @@
 """Fits explore's area model to cores that yosys maps for a family, and says how far it is off.
 
-    python tools/area_fit.py [--family xc7|ecp5] [--measure MINUTES] [--json]
+    python tools/area_fit.py [--family xc7|ecp5] [--measure MINUTES] [--fresh] [--json]
 
 Without ``--measure`` it fits the family's coefficients, a file in ``explore/area/data/``, to the
 mappings in the file beside it (``explore/area/families.py`` names both), in a second, and prints
 errors over the configs that had no part in the fit. With it, it first maps more configs for so many
 minutes, one after the other, a line each. It goes on where it was stopped. A line has the digest of
-what was mapped and yosys's version; lines of other digests are used, too, and counted.
+what was mapped and yosys's version; lines of other digests are used, too, and counted. With
+``--fresh`` they are dropped.
 
 Configs are drawn from ``CHOICES``, with a seed for each set: to fit, units are kept apart, and a
 few cores are mapped flat as well; those held out are mapped flat, as flows do. The clock's model is
@@ -185,6 +186,17 @@ def config_of(row: Mapping[str, Any]) -> Config:
     return parse_config({**row["config"], "memory": {}}, "drawn", "drawn")
 
 
+def drop_others(family: Family) -> None:
+    """Drops lines of other sources than today's."""
+    today = mapping.hardware_digest(family.name)
+    write_rows(family, [row for row in read(family) if row["hardware"] == today])
+
+
+def write_rows(family: Family, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the lines measured so far."""
+    write_bytes(family.measured_path, "".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
 def measure_more(family: Family, minutes: float) -> None:
     """Maps what the plan has next, until the minutes are over."""
     end = time.monotonic() + 60 * minutes
@@ -203,7 +215,7 @@ def measure_more(family: Family, minutes: float) -> None:
             if kind == "GEMM"
             else measure(config, family, flat=flat, held_out=held_out)
         )
-        write_bytes(family.measured_path, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        write_rows(family, rows)
         print(
             f"{len(rows)}: {kind} of {config.block_in} x {config.block_out}, "
             f"{'flat' if flat else 'apart'}{', held out' if held_out else ''}: "
@@ -242,9 +254,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", choices=FAMILIES, default=DEFAULT)
     parser.add_argument("--measure", type=float, default=0, metavar="MINUTES")
+    parser.add_argument("--fresh", action="store_true", help="drop lines of other sources")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     family = FAMILIES[arguments.family]
+    if arguments.fresh:
+        drop_others(family)
     if arguments.measure:
         measure_more(family, arguments.measure)
     rows = read(family)

@@ -6,15 +6,18 @@ A family's RAMs are ``rams.py``'s. Its coefficients and what they are fitted to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vdla.explore.area.rams import ECP5, SERIES_7, Kinds, Memory
+from vdla.explore.area.rams import ECP5, SERIES_7, Kinds, Memory, fifo
+from vdla.hw.dma import most_reads
+from vdla.isa.config import Config
 from vdla.runtime.board.link import MOST_WORDS, WORD
 
 DATA = Path(__file__).parent / "data"
 DEFAULT = "xc7"
+ULX3S_BYTES = 32 << 20  # of SDRAM
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +25,8 @@ class Family:
     """Devices with the same RAMs and multipliers.
 
     ``name`` is a part's ``family``, ``title`` what readers call it, ``ram`` the block RAM that is
-    counted. A product of 25 × 18 bits takes ``per_product`` multipliers. ``around`` are memories
-    around the core, where a design is more.
+    counted. A product of 25 × 18 bits takes ``per_product`` multipliers. ``around`` gives the
+    memories around a config's core, where a design is more.
     ``coefficients`` and ``measured`` are names of files in ``data/``.
     """
 
@@ -34,7 +37,7 @@ class Family:
     per_product: int
     coefficients: str
     measured: str
-    around: tuple[Memory, ...] = ()
+    around: Callable[[Config], tuple[Memory, ...]] = lambda config: ()
 
     @property
     def model_path(self) -> Path:
@@ -45,6 +48,14 @@ class Family:
     def measured_path(self) -> Path:
         """The file of what the coefficients are fitted to, a mapping in each line."""
         return DATA / self.measured
+
+
+def _in_ulx3s(config: Config) -> tuple[Memory, ...]:
+    """Frames of the serial bridge, and reads that wait for the memory: of each the place, the
+    length, who asks, and whether it lies beyond."""
+    place = (ULX3S_BYTES // config.port_bytes).bit_length() - 1
+    read = place + (config.burst_beats - 1).bit_length() + 2
+    return Memory(MOST_WORDS, (8 * WORD,)), fifo(most_reads(config), read)
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -67,7 +78,7 @@ FAMILIES: Mapping[str, Family] = {
             per_product=2,
             coefficients="model-ecp5.toml",
             measured="measured-ecp5.jsonl",
-            around=(Memory(MOST_WORDS, (8 * WORD,)),),  # frames of the serial bridge
+            around=_in_ulx3s,
         ),
     )
 }

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from vdla.hw.fifo import SHALLOW
 from vdla.support.numbers import ceil_div
 
 BYTE = 9  # bits of a block RAM that are written together
@@ -49,6 +50,11 @@ class Memory:
     def width(self) -> int:
         """Bits of an entry."""
         return sum(self.columns)
+
+
+def fifo(depth: int, width: int) -> Memory:
+    """The memory of a FIFO: a deep one is read a cycle after its address."""
+    return Memory(depth, (width,), combinational=depth <= SHALLOW)
 
 
 @dataclass(frozen=True)

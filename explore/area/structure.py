@@ -13,8 +13,7 @@ from functools import cached_property, lru_cache
 from vdla.boards.flows.yosys import AROUND
 from vdla.explore.area.added import MEMORIES, PORTS, lanes_in_fabric
 from vdla.explore.area.families import Family
-from vdla.explore.area.rams import Memory, Rams, rams_of
-from vdla.hw.fifo import SHALLOW
+from vdla.explore.area.rams import Memory, Rams, fifo, rams_of
 from vdla.hw.layout import beats, instruction_bits
 from vdla.hw.store.vectors import BUFFER_VECTORS
 from vdla.isa.config import INT32_BYTES, Config
@@ -53,7 +52,7 @@ def memories(config: Config, family: Family, *, apart: bool = False) -> tuple[Pl
 
     Where units aren't kept ``apart``, RAMs are left out none of whose bits any unit reads.
     """
-    around = ((AROUND, memory, 1) for memory in family.around)
+    around = ((AROUND, memory, 1) for memory in family.around(config))
     own = _memories(config, apart=apart)
     return tuple(Placed(unit, memory, family, count) for unit, memory, count in (*own, *around))
 
@@ -80,11 +79,6 @@ def _memories(config: Config, *, apart: bool) -> Iterator[tuple[str, Memory, int
     per_instruction = ceil_div(word, port)
     slots = ceil_div(fetch_buffer_beats(config), per_instruction)
     yield "fetch", Memory(slots, (port,) * per_instruction, combinational=True), 1
-
-
-def fifo(depth: int, width: int) -> Memory:
-    """The memory of a FIFO: a deep one is read a cycle after its address."""
-    return Memory(depth, (width,), combinational=depth <= SHALLOW)
 
 
 @lru_cache(maxsize=CONFIGS)
