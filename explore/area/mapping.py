@@ -65,10 +65,12 @@ def _core(config: Config) -> str:
 
 
 def _on_ulx3s(config: Config) -> str:
-    """The core in a ULX3S's design at the board's clock: any other one takes the same area, and not
-    every config's can be had there."""
+    """The core in a ULX3S's design. A config that isn't made for a board's memory is at the board's
+    clock: any other one takes the same area, and not every config's can be had there."""
     board = find_board(ULX3S)
-    files, _ = trellis.design(board, replace(config, clock_mhz=round(board.clock_hz / 1e6)))
+    if config.memory.banks is None:
+        config = replace(config, clock_mhz=round(board.clock_hz / 1e6))
+    files, _ = trellis.design(board, config)
     return text(files[f"{NAME}.il"])
 
 

@@ -145,7 +145,7 @@ def test_an_area_is_estimated_and_has_to_fit_its_part(evaluator):
     assert result.vector(["luts", "dsps"]) == (estimate(config).luts, estimate(config).dsps)
     assert result.legal
     wide = config.override(["block_in=32"])
-    assert judge.bound(wide).reasons[-1] == "part xc7z020: dsp 320 of 220 (100 too many)"
+    assert judge.bound(wide).reasons[-1] == "part xc7z020: dsp 280 of 220 (60 too many)"
     text = "--part: expected one of xc7z020, ulx3s, none, found huge"
     with pytest.raises(ExploreError, match=f"^{text}$"):
         replace(evaluator, part="huge").bound(config)

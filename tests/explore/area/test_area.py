@@ -103,7 +103,7 @@ def test_what_a_family_counts():
         name: (sum(dsps(config, each).values()), sum(block_rams(config, each).values()))
         for name, each in FAMILIES.items()
     }
-    assert counts == {"xc7": (56, 37.5), "ecp5": (80, 76)}
+    assert counts == {"xc7": (140, 65.5), "ecp5": (152, 133)}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_more_of_anything_takes_no_less():
 def test_what_fits_a_part():
     assert area.fits(area.estimate(load_config("paper")), XC7Z020) == []
     reasons = area.fits(area.estimate(load_config("wide")), XC7Z020)
-    assert "dsp 624 of 220 (404 too many)" in reasons
+    assert "dsp 592 of 220 (372 too many)" in reasons
 
 
 def test_non_negative_least_squares():
