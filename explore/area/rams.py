@@ -95,7 +95,7 @@ class Kind:
 
 
 Kinds = tuple[Kind, ...]
-NARROW, TRUE, SIMPLE = (1, 2, 4, 9), (1, 2, 4, 9, 18), (1, 2, 4, 9, 18, 36)
+TRUE, SIMPLE = (1, 2, 4, 9, 18), (1, 2, 4, 9, 18, 36)
 SERIES_7: Kinds = (
     Kind("RAM32M", LUT_RAM, 0, 5, (4,), 1, luts=4),
     Kind("RAM64X1D", LUT_RAM, 0, 6, (2,), 1, luts=2),
@@ -106,7 +106,7 @@ SERIES_7: Kinds = (
     Kind("RAM64M", LUT_RAM, 1, 6, (3,), 1, luts=4),
     Kind("RAMB18", HALF, HALF, 14, TRUE, 1, shares=True, blocks=0.5),
     Kind("RAMB36", FULL, FULL, 15, (*TRUE, 36), 1, shares=True, blocks=1),
-    Kind("RAMB36 cascade", 513, 513, 16, NARROW, 1, shares=True, blocks=2),
+    Kind("RAMB36 cascade", 513, 513, 16, (1,), 1, shares=True, blocks=2),  # ports of one bit alone
     Kind("RAMB18", HALF, HALF, 14, SIMPLE, 1, blocks=0.5),
     Kind("RAMB36", FULL, FULL, 15, (*SIMPLE, 72), 1, blocks=1),
 )
