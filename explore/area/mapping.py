@@ -53,7 +53,7 @@ class Flow:
     finish: Callable[[Netlist], object] | None = None
 
     def steps(self, *, apart: bool = False) -> str:
-        """What a netlist follows from beside the design: the script, and what comes behind it."""
+        """Steps that a netlist follows from, beside its design: the script, and what comes behind."""
         if self.finish is None:
             return self.script(apart)
         return "\n".join((self.script(apart), digest([Path(inspect.getfile(self.finish))])))
