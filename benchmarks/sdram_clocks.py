@@ -3,7 +3,8 @@
     python benchmarks/sdram_clocks.py [--mhz 60,66,70]
 
 A row for each clock of the core, with the SDRAM's as fast and twice as fast. The margin is the
-least of ``phase_margins`` in ``boards/ulx3s.py``, with its assumed delays of pads and board.
+least of ``phase_margins`` in ``boards/wiring.py``, with the delays that
+``boards/ulx3s.py`` assumes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from vdla.boards.board import BoardError
-from vdla.boards.ecp5_pll import EIGHTHS
-from vdla.boards.ulx3s import CHIP, Clocks, clocks_of, phase_margins
+from vdla.boards.ulx3s import CHIP, WIRING
+from vdla.boards.wiring import Clocks
 from vdla.isa.config import load_config
 
 MHZ = "60,66,70,75,80,85"
@@ -33,9 +34,9 @@ def row(clocks: Clocks) -> tuple[str, ...]:
         f"{CHIP.cas(clocks.sdram_hz)}",
         f"{float(pll.vco_mhz):g}",
         f"{float(pll.detector_mhz):g}",
-        f"{360 * clocks.late / EIGHTHS / clocks.sdram_divider:g}°",
+        f"{360 * clocks.late / pll.phases(clocks.pads.ratio):g}°",
         WHEN[clocks.pads.late],
-        f"{min(phase_margins(clocks).values()):.2f}",
+        f"{min(WIRING.phase_margins(clocks).values()):.2f}",
     )
 
 
@@ -50,7 +51,7 @@ def main() -> None:
         for mhz in parser.parse_args().mhz.split(","):
             settings = [f"clock_mhz={mhz}", f"memory.banks.clock_ratio={ratio}"]
             try:
-                table.add_row(*row(clocks_of(load_config("ulx3s", settings))))
+                table.add_row(*row(WIRING.clocks_of(load_config("ulx3s", settings))))
             except BoardError as error:
                 refused.append(f"{mhz} MHz, ratio {ratio}: {error}")
     console = Console(width=120)

@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from amaranth import Instance
+
 from vdla.boards.board import BoardError
+from vdla.boards.wiring import Clocks, Nets
 from vdla.support.numbers import divisors
 
 VCO_MHZ = (400, 800)
@@ -24,6 +27,17 @@ DETECTOR_MHZ = (10, 400)
 LEAST_DETECTOR_MHZ = 3.125
 MOST_DIVIDER = 128
 EIGHTHS = 8  # steps of a phase in a period of the VCO
+UNUSED = (  # inputs at 0
+    "i_RST",
+    "i_STDBY",
+    "i_PHASESEL0",
+    "i_PHASESEL1",
+    "i_PHASEDIR",
+    "i_PHASESTEP",
+    "i_PHASELOADREG",
+    "i_PLLWAKESYNC",
+    "i_ENCLKOP",
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,44 @@ class Pll:
     def detector_mhz(self) -> Fraction:
         """Frequency that the phase detector compares."""
         return self.vco_mhz / (self.feedback * self.feedback_divider)
+
+    @property
+    def input_mhz(self) -> Fraction:
+        """Frequency of the oscillator."""
+        return self.detector_mhz * self.input_divider
+
+    def phases(self, ratio: int) -> int:
+        """Eighths of a VCO period in a period of the SDRAM's clock."""
+        return self.divider // ratio * EIGHTHS
+
+    def delay(self, phase: int) -> float:
+        """Nanoseconds of so many eighths of a VCO period."""
+        return phase / EIGHTHS * 1e3 / float(self.vco_mhz)
+
+    def is_fine(self, phase: int) -> bool:
+        """Whether a phase isn't one of whole VCO periods."""
+        return phase % EIGHTHS != 0
+
+    def instance(self, clocks: Clocks, nets: Nets) -> Instance:
+        """The primitive: CLKOP is the core's clock, CLKOS the one of the SDRAM's pin, and CLKOS2
+        that of the SDRAM's pads where it isn't the core's."""
+        ratio = clocks.pads.ratio
+        divider = self.divider // ratio
+        return Instance(
+            "EHXPLLL",
+            **parameters(self),
+            **output("CLKOS", divider, clocks.late),
+            **(output("CLKOS2", divider) if ratio > 1 else {}),
+            a_FREQUENCY_PIN_CLKI=str(float(self.input_mhz)),
+            a_FREQUENCY_PIN_CLKOP=str(clocks.hz / 1e6),
+            a_FREQUENCY_PIN_CLKOS=str(clocks.sdram_hz / 1e6),
+            i_CLKI=nets.oscillator,
+            **dict.fromkeys(UNUSED, 0),
+            o_CLKOP=nets.core,
+            o_CLKOS=nets.late,
+            **({"o_CLKOS2": nets.fast} if ratio > 1 else {}),
+            o_LOCK=nets.locked,
+        )
 
 
 def find_pll(input_mhz: float, clock_mhz: int, multiple: int = 1) -> Pll:

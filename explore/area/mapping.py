@@ -94,6 +94,8 @@ FLOWS: Mapping[str, Flow] = {
             "soc",
             "ulx3s.py",
             "ecp5_pll.py",
+            "top.py",
+            "wiring.py",
         ),
         platform=SimpleNamespace(multiplier_bits=MULTIPLIER_BITS),
         finish=move_registers,

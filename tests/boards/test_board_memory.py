@@ -87,7 +87,8 @@ def test_a_config_wider_than_the_memory(vdla, tmp_path, command):
     ({"bank_bits": 3}, "2 bank pins, found AS4C16M16SA-7 with 3"),
 ])  # fmt: skip
 def test_a_chip_that_isnt_what_the_pins_are_for(monkeypatch, figure, message):
-    monkeypatch.setattr(ulx3s, "CHIP", replace(AS4C16M16SA, **figure))
+    other = replace(ulx3s.WIRING, chip=replace(AS4C16M16SA, **figure))
+    monkeypatch.setattr(ulx3s, "memory_of", other.memory_of)
     with pytest.raises(BoardError, match=f"^board ulx3s: expected a memory with {message}$"):
         memory_of(find_board("ulx3s"), load_config("ulx3s"))
 

@@ -9,11 +9,12 @@ from vdla.boards import clocked, find_board, memory_of
 from vdla.boards.board import BoardError
 from vdla.boards.flows import trellis
 from vdla.boards.soc.sdram import Pads
-from vdla.boards.ulx3s import clocks_of, phase_margins
+from vdla.boards.ulx3s import WIRING, clocks_of
 from vdla.isa.config import config_names, load_config
 from vdla.names.configs import resolve_on
 
 BOARD = find_board("ulx3s")
+phase_margins = WIRING.phase_margins
 FAST = resolve_on("ulx3s", "tiny", ["clock_mhz=60", "memory.banks.clock_ratio=2"])
 
 
@@ -65,10 +66,9 @@ def test_a_clock_that_the_board_cannot_have(mhz, ratio, message):
         assert str(caught.value) == f"config ulx3s on ulx3s: {message}"
 
 
-def test_a_clock_without_a_margin(monkeypatch):
-    monkeypatch.setattr("vdla.boards.ulx3s.DATA_IN", (0.5, 4))
+def test_a_clock_without_a_margin():
     with pytest.raises(BoardError) as caught:
-        clocks_of(at(70, 2))
+        replace(WIRING, data_in=(0.5, 4)).clocks_of(at(70, 2))
     assert re.fullmatch(
         r"config ulx3s on ulx3s: expected a clock at which the SDRAM's words can be taken, found "
         r"70 MHz, with 0\.\d\d ns too few",
