@@ -44,6 +44,7 @@ class Board:
     ``memory`` is what ``config``'s core has behind its port, in cycles of that clock.
     ``toolchains``, the first by default, make its bitstream. ``host`` is the processor that runs
     the operators left to it, as the compiler calls it: "native" is the machine that compiles.
+    ``loader`` is openFPGALoader's name of the board where that isn't ``name``.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Board:
     available: Mapping[str, int] = field(default_factory=dict)
     host: str = "native"
     memory: Memory | None = None
+    loader: str = ""
 
 
 def clock_on(board: Board, config: Config) -> Clock:

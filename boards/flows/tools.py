@@ -16,16 +16,17 @@ Progress = Callable[[str, int, int], None]  # what, done, of
 VERSION_SECONDS = 60  # that a tool may take to say its version: the wheels' are compiled first
 
 
-def find(variable: str, name: str, wheel: str) -> str:
-    """A tool: the one that ``variable`` of the environment names, else the wheel's.
+def find(variable: str, name: str, wheel: str, prefix: str = "yowasp-") -> str:
+    """A tool: the one that ``variable`` of the environment names, else the wheel's, whose programs
+    have names that begin with ``prefix``.
 
     Raises:
         BoardError: neither is there.
     """
     if chosen := _chosen(variable):
         return chosen
-    beside = Path(sys.executable).parent / f"yowasp-{name}"
-    result = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}")
+    beside = Path(sys.executable).parent / f"{prefix}{name}"
+    result = str(beside) if beside.exists() else shutil.which(f"{prefix}{name}")
     if result is None:
         raise BoardError(f"{name}: expected it, found none; install with: pip install {wheel}")
     return result
