@@ -97,8 +97,9 @@ def test_the_hash_covers_the_hardware_alone(tmp_path):
 
 
 PAPERS_LANES = {"alu_groups": 2, "store_groups": 2}  # its kin multiply all lanes at a time
-HASHES = {"narrow": "356b6490", "paper": "56681906", "tiny": "186f80e3", "ulx3s": "2d7d319c",
-          "vta": "cf6cfa42", "wide": "4d3b667c"}  # fmt: skip
+HASHES = {"colorlight": "2d7d319c", "nano": "a6ea7288", "narrow": "356b6490", "paper": "56681906",
+          "tiny": "186f80e3", "ulx3s": "2d7d319c", "vta": "cf6cfa42",
+          "wide": "4d3b667c"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HASHES)
@@ -278,7 +279,7 @@ def test_two_options_that_each_add_an_engine(monkeypatch):
 
 
 def test_files_that_are_no_config(tmp_path):
-    assert error("nothing").startswith("config nothing: expected a .toml file or one of narrow, ")
+    assert error("nothing").startswith("config nothing: expected a .toml file or one of colorlight, ")
     missing = tmp_path / "gone.toml"
     assert error(missing) == f"{missing}: expected a readable file, found No such file or directory"
     path = written(tmp_path, "= 3")
