@@ -12,6 +12,8 @@ from vdla.isa.memory import Memory
 
 MODULES = {  # board's name to its file
     "ulx3s": "ulx3s",
+    "colorlight-i9": "colorlight_i9",
+    "tang-nano-20k": "tang_nano_20k",
     "pynq-z1": "pynq_z1",
     "pynq-z2": "pynq_z2",
     "arty-z7-20": "arty_z7",

@@ -26,9 +26,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """A 7-series' device and package stand together; Lattice's speed before the package."""
+        """A 7-series' device and package stand together; Lattice's speed before the package, and
+        Gowin's behind it."""
         if self.family == "ecp5":
             return f"{self.device}-{self.speed}{self.package}"
+        if self.family == "gw2a":
+            return f"{self.device}{self.package}{self.speed}"
         joint = "" if self.device.startswith("xc7") else "-"
         return f"{self.device}{joint}{self.package}-{self.speed}"
 
@@ -51,6 +54,14 @@ XCZU3EG = Part(
     toolchains=("vivado", "yosys"),
     host="cortex-a53",
 )
+LFE5U_45F = Part(
+    "LFE5U-45F",
+    "BG381C",
+    "6",
+    "ecp5",
+    available={"lut": 43_848, "ff": 43_848, "dsp": 72, "bram": 108},  # FPGA-DS-02012
+    toolchains=("trellis",),
+)
 LFE5U_85F = Part(
     "LFE5U-85F",
     "BG381C",
@@ -58,6 +69,14 @@ LFE5U_85F = Part(
     "ecp5",
     available={"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},  # FPGA-DS-02012
     toolchains=("trellis",),
+)
+GW2AR_18 = Part(
+    "GW2AR-LV18",
+    "QN88",
+    "C8/I7",
+    "gw2a",
+    available={"lut": 20_736, "ff": 15_552, "dsp": 48, "bram": 46},  # DS226
+    toolchains=("gowin",),
 )
 
 

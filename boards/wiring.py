@@ -144,7 +144,7 @@ class Wiring:
         clocks = self.clocks_of(config)
         return memory(self.chip, clocks.hz, config.port_bytes, pads=clocks.pads)
 
-    def make_board(self, title: str, part: Part, config: str) -> Board:
+    def make_board(self, title: str, part: Part, config: str, loader: str = "") -> Board:
         """The board with a bundled config, which gives it its clock."""
         default = load_config(config)
         return Board(
@@ -158,6 +158,7 @@ class Wiring:
             toolchains=part.toolchains,
             available=part.available,
             memory=self.memory_of(default),
+            loader=loader,
         )
 
     def _least(self, clocks: Clocks) -> float:

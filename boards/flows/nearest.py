@@ -42,9 +42,11 @@ class Logic(NamedTuple):
     mac: float
 
 
+LATTICE = Logic(8.5, 4.3, port=0.65, mac=1 / 25)
 LOGIC = {  # by a device's first letters
     "xc": Logic(9, 6.5, port=0.45, mac=1 / 80),
-    "LF": Logic(8.5, 4.3, port=0.65, mac=1 / 25),
+    "LF": LATTICE,
+    "GW": LATTICE,  # not measured: LUTs of four inputs and two products of a multiplier, too
 }
 
 

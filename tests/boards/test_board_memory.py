@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from vdla.boards import find_board, find_module, memory_of, ulx3s
+from vdla.boards import MODULES, find_board, find_module, memory_of, ulx3s
 from vdla.boards.board import BoardError
 from vdla.boards.ddr3 import MT41K256M16, hp_memory
 from vdla.boards.soc.sdram import AS4C16M16SA, banks
@@ -17,11 +17,14 @@ TOO_WIDE = (
 )
 
 
-@pytest.mark.parametrize("name", ["ulx3s", "ulx3s-wide"])
-def test_a_bundled_config_has_its_boards_memory(name):
+@pytest.mark.parametrize(("board", "name"), [
+    ("ulx3s", "ulx3s"), ("ulx3s", "ulx3s-wide"), ("colorlight-i9", "colorlight"),
+    ("tang-nano-20k", "nano"),
+])  # fmt: skip
+def test_a_bundled_config_has_its_boards_memory(board, name):
     config = load_config(name)
-    assert memory_of(find_board("ulx3s"), config) == config.memory
-    assert find_board("ulx3s").memory == load_config("ulx3s").memory
+    assert memory_of(find_board(board), config) == config.memory
+    assert find_board(board).memory == load_config(find_board(board).config).memory
 
 
 def test_each_number_is_the_datasheets_at_the_clock():
@@ -94,6 +97,6 @@ def test_a_chip_that_isnt_what_the_pins_are_for(monkeypatch, figure, message):
 
 
 def test_every_board_has_one():
-    for name in ("ulx3s", "pynq-z1", "pynq-z2", "arty-z7-20", "ultra96-v2"):
+    for name in MODULES:
         assert memory_of(find_board(name), load_config(find_board(name).config)) is not None
         assert find_module(name).BOARD is find_board(name)

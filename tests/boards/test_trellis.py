@@ -3,12 +3,11 @@
 import hashlib
 import json
 import re
-import stat
-import sys
 
 import pytest
 from amaranth.back import rtlil
 
+from tests.support.pretend_tools import NEXTPNR, YOSYS, make_tool
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import find_flow, trellis
@@ -19,32 +18,18 @@ from vdla.isa.config import load_config
 
 BOARD, TINY = find_board("ulx3s"), load_config("tiny", ["clock_mhz=60"])
 CELLS = {"LUT4": 900, "CCU2C": 40, "TRELLIS_DPR16X4": 5, "TRELLIS_FF": 700, "MULT18X18D": 20}
+NAMES = ("TRELLIS_COMB", "TRELLIS_FF", "MULT18X18D", "DP16KD")  # of nextpnr's report
 
-YOSYS = """
-bare = {"connections": {}, "port_directions": {}, "parameters": {}}
-cells = {f"{k}{i}": {"type": k, **bare} for k, n in CELLS.items() for i in range(n)}
-json.dump({"modules": {"vdla": {"cells": cells}}}, open("vdla.json", "w"))
-"""
-NEXTPNR = """
-open("vdla.config", "w").write("config")
-names = ("TRELLIS_COMB", "TRELLIS_FF", "MULT18X18D", "DP16KD")
-json.dump({"utilization": {n: {"used": 10 * i, "available": 99} for i, n in enumerate(names)},
-           "fmax": {"a": {"achieved": MHZ, "constraint": 60}, "b": {"achieved": 500}}},
-          open("report.json", "w"))
-"""
 ECPPACK = "open(sys.argv[3], 'wb').write(b'bits of ' + open(sys.argv[2], 'rb').read())\n"
 
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """Makes a tool; each is a Python script that leaves what the real one would."""
+    """Makes a tool that only pretends."""
 
     def make(name, text, **values):
-        path = tmp_path / name
-        given = "".join(f"{key} = {value!r}\n" for key, value in values.items())
-        path.write_text(f"#!{sys.executable}\nimport json, sys\n{given}{text}")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv(name.upper().replace("-", "_"), str(path))
+        known = {"CLOCK": 60, "MADE": "vdla.config", "NAMES": NAMES, **values}
+        make_tool(tmp_path, monkeypatch, name, text, **known)
 
     monkeypatch.setattr(trellis, "move", lambda netlist: None)  # cells without pins stay
     make("yosys", YOSYS, CELLS=CELLS)

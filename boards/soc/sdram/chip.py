@@ -112,6 +112,28 @@ AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), tab
     setup=1.5,
     keep=0.8,
 )
+EM638325 = Chip(  # Etron EM638325, rev. 1.4 (October 2005); times are the -7's, or slower
+    name="EM638325-7",
+    row_bits=11,
+    column_bits=8,
+    bank_bits=2,
+    word_bits=32,
+    power_up=200_000,
+    refresh_ms=32,  # 4,096 refreshes in 64 ms, so 2,048 rows in half of that
+    precharge=21,
+    activate=21,
+    row_open=42,
+    row_open_most=100_000,
+    row_cycle=63,
+    other_row=14,
+    write_recovery=23,  # two clocks from 45 MHz on
+    mode_clocks=2,
+    clock={2: 10, 3: 7},
+    access={2: 6, 3: 5.5},
+    hold=2,
+    setup=1.5,
+    keep=1,
+)
 
 
 class Command(IntEnum):

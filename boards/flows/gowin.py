@@ -1,0 +1,85 @@
+"""The open flow for Gowin's GW2A: yosys, nextpnr-himbaechel-gowin and gowin_pack, all wheels.
+
+nextpnr takes Gowin's wires to be faster than they are, so of the clock by its report DERATING is
+taken to be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vdla.boards import find_module
+from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.nextpnr import Family, Files, make_bitstream, planned
+from vdla.boards.flows.script import yosys_script
+from vdla.boards.flows.tools import Progress
+from vdla.hw.verilog import NAME
+from vdla.isa.config import Config
+
+SYNTHESIS = "synth_gowin -family gw2a"
+NEXTPNR = "nextpnr-himbaechel-gowin"
+WHEEL = f"yowasp-{NEXTPNR}"
+DERATING = 0.8
+REASON = "delays of Gowin's wires are some 20 % too short in it"
+CELLS = {  # nextpnr's names of what ``available`` counts, and what each takes of it
+    "lut": {"LUT4": 1, "ALU": 1, "RAM16SDP4": 4},
+    "ff": {"DFF": 1},
+    "dsp": {"MULT9X9": 1, "MULT18X18": 1, "MULT36X36": 4},
+    "bram": {"BSRAM": 1},
+}
+COUNTED = {  # what a cell of yosys's netlist is, and how many of the device's
+    **{f"LUT{inputs}": ("lut", 1) for inputs in range(1, 5)},
+    "ALU": ("lut", 1),
+    "RAM16SDP4": ("lut", 4),
+    **{f"DFF{kind}": ("ff", 1) for kind in ("", "E", "R", "RE", "S", "SE", "C", "CE", "P", "PE")},
+    "MULT9X9": ("dsp", 1),
+    "MULT18X18": ("dsp", 1),
+    "MULT36X36": ("dsp", 4),
+    **dict.fromkeys(("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM"), ("bram", 1)),
+}
+
+
+def synthesize(
+    board: Board,
+    config: Config,
+    folder: Path,
+    progress: Progress = lambda what, done, total: None,
+) -> Bitstream:
+    """Makes ``folder/vdla.fs`` and what led to it.
+
+    Raises:
+        BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
+    """
+    family = Family(
+        toolchain="gowin",
+        nextpnr=NEXTPNR,
+        wheel=WHEEL,
+        packer=("GOWIN_PACK", "gowin_pack", "apycula", ""),
+        design=design,
+        route=("--json", f"{NAME}.json", "--write", f"{NAME}.routed.json"),
+        pack=("-d", die_of(board), "-o", f"{NAME}.part", f"{NAME}.routed.json"),
+        bitstream=f"{NAME}.fs",
+        counted=COUNTED,
+        cells=CELLS,
+        derating=DERATING,
+        reason=REASON,
+    )
+    return make_bitstream(family, board, config, folder, progress)
+
+
+def design(board: Board, config: Config) -> tuple[Files, Sequence[str]]:
+    """The design's files, by their names, and nextpnr's options for the device."""
+    plan = planned(board, config)
+    files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.cst")}
+    files[f"{NAME}.ys"] = yosys_script(SYNTHESIS)
+    options = ["--device", board.device, "--freq", f"{board.clock_hz / 1e6:g}"]
+    for option in (f"family={die_of(board)}", f"cst={NAME}.cst"):
+        options += ["--vopt", option]
+    return files, options
+
+
+def die_of(board: Board) -> str:
+    """The name of a board's die in nextpnr's and apycula's databases."""
+    result: str = find_module(board.name).DIE
+    return result
