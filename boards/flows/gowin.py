@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
-from vdla.boards.flows.nextpnr import Family, Files, make_bitstream, planned
+from vdla.boards.flows.nextpnr import Counted, Family, Files, make_bitstream, planned
 from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress
 from vdla.hw.verilog import NAME
@@ -22,21 +22,23 @@ NEXTPNR = "nextpnr-himbaechel-gowin"
 WHEEL = f"yowasp-{NEXTPNR}"
 DERATING = 0.8
 REASON = "delays of Gowin's wires are some 20 % too short in it"
+REGISTERS = ("", "E", "R", "RE", "S", "SE", "C", "CE", "P", "PE")
+BLOCK_RAMS = ("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM", "pROMX9")
 CELLS = {  # nextpnr's names of what ``available`` counts, and what each takes of it
-    "lut": {"LUT4": 1, "ALU": 1, "RAM16SDP4": 4},
+    "lut": {"LUT4": 1},
     "ff": {"DFF": 1},
     "dsp": {"MULT9X9": 1, "MULT18X18": 1, "MULT36X36": 4},
     "bram": {"BSRAM": 1},
 }
-COUNTED = {  # what a cell of yosys's netlist is, and how many of the device's
-    **{f"LUT{inputs}": ("lut", 1) for inputs in range(1, 5)},
-    "ALU": ("lut", 1),
-    "RAM16SDP4": ("lut", 4),
-    **{f"DFF{kind}": ("ff", 1) for kind in ("", "E", "R", "RE", "S", "SE", "C", "CE", "P", "PE")},
-    "MULT9X9": ("dsp", 1),
-    "MULT18X18": ("dsp", 1),
-    "MULT36X36": ("dsp", 4),
-    **dict.fromkeys(("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM"), ("bram", 1)),
+COUNTED: Counted = {  # what a cell of yosys's netlist takes
+    **{f"LUT{inputs}": {"lut": 1} for inputs in range(1, 5)},
+    "ALU": {"lut": 1},
+    "RAM16SDP4": {"lut": 8, "ff": 6},  # nothing else is placed in its block
+    **{f"DFF{kind}": {"ff": 1} for kind in REGISTERS},
+    "MULT9X9": {"dsp": 1},
+    "MULT18X18": {"dsp": 1},
+    "MULT36X36": {"dsp": 4},
+    **{kind: {"bram": 1} for kind in BLOCK_RAMS},
 }
 
 
@@ -55,7 +57,7 @@ def synthesize(
         toolchain="gowin",
         nextpnr=NEXTPNR,
         wheel=WHEEL,
-        packer=("GOWIN_PACK", "gowin_pack", "apycula", ""),
+        packer=("GOWIN_PACK", "gowin_pack", WHEEL, ""),
         design=design,
         route=("--json", f"{NAME}.json", "--write", f"{NAME}.routed.json"),
         pack=("-d", die_of(board), "-o", f"{NAME}.part", f"{NAME}.routed.json"),

@@ -28,7 +28,7 @@ SEED = 1
 ROUTE = ("--seed", str(SEED), "--timing-allow-fail", "--report", "report.json")
 
 Files = Mapping[str, str | bytes]
-Counted = Mapping[str, tuple[str, int]]  # cells of yosys's netlist: what each is, and how many
+Counted = Mapping[str, Mapping[str, int]]  # cells of yosys's netlist: what each takes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Family:
     ``move`` changes yosys's netlist, a file. ``wheel`` brings nextpnr, and ``packer`` is the
     variable, the name, the wheel and the wheel's prefix of the tool that makes the bitstream, whose
     arguments are ``pack``: they name ``vdla.part``, which becomes ``bitstream``. ``counted`` says
-    what cells of the netlist count as, and ``cells`` what nextpnr's report calls them.
+    what cells of the netlist take, and ``cells`` what nextpnr's report calls that.
     ``derating`` is the share of the clock by nextpnr's report that is taken to be reached, and
     ``reason`` says why that isn't all of it.
     """
@@ -105,7 +105,7 @@ def planned(board: Board, config: Config) -> Any:
 def synthesized(netlist: Path, counted: Counted) -> dict[str, float]:
     """Resources that yosys's netlist uses, as nextpnr will count them."""
     used = total(area(Flat(json.loads(netlist.read_text())["modules"]), counted))
-    return {name: used[name] for name, _ in counted.values()}
+    return {name: used[name] for takes in counted.values() for name in takes}
 
 
 def area(flat: Flat, counted: Counted) -> Area:
@@ -113,9 +113,7 @@ def area(flat: Flat, counted: Counted) -> Area:
     result: Area = {}
     for path, kind, _, _ in flat.cells:
         count = result.setdefault(unit_of(path), Counter())
-        if kind in counted:
-            resource, number = counted[kind]
-            count[resource] += number
+        count.update(counted.get(kind, {}))
     return result
 
 

@@ -40,13 +40,13 @@ CELLS = {  # nextpnr's names of what ``available`` counts
     "bram": {"DP16KD": 1},
 }
 LUT_RAM, BLOCK_RAM = "TRELLIS_DPR16X4", "DP16KD"
-COUNTED = {  # what a cell of yosys's netlist is, and how many of nextpnr's
-    "LUT4": ("lut", 1),
-    "CCU2C": ("lut", 2),
-    LUT_RAM: ("lut", 4),
-    "TRELLIS_FF": ("ff", 1),
-    "MULT18X18D": ("dsp", 1),
-    BLOCK_RAM: ("bram", 1),
+COUNTED = {  # what a cell of yosys's netlist takes
+    "LUT4": {"lut": 1},
+    "CCU2C": {"lut": 2},
+    LUT_RAM: {"lut": 4},
+    "TRELLIS_FF": {"ff": 1},
+    "MULT18X18D": {"dsp": 1},
+    BLOCK_RAM: {"bram": 1},
 }
 
 

@@ -177,6 +177,7 @@ class Sdram(Component):
             m.submodules.words = Instance(
                 self.storage,
                 p_ADDRESS_BITS=len(self.at),
+                p_WORD_BITS=self.chip.word_bits,
                 i_clk=ClockSignal(),
                 i_at=self.at,
                 i_enable=enable,

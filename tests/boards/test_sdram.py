@@ -13,6 +13,7 @@ from vdla.boards.board import BoardError
 from vdla.boards.models.sdram import Broken
 from vdla.boards.soc.sdram import (
     AS4C16M16SA,
+    EM638325,
     FAST,
     ONE_CLOCK,
     REFRESHES_PUT_OFF,
@@ -23,13 +24,14 @@ from vdla.boards.soc.sdram import (
 from vdla.boards.soc.sdram.chip import ALL_BANKS, Command
 
 SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
+WIDE = replace(EM638325, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
 
 
 class Board:
     """Controller, the registers at the pads, and the chip."""
 
-    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4, pads=ONE_CLOCK):
-        self.controller = Controller(SMALL, clock, port_bytes, tag_bits=2, pads=pads)
+    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4, pads=ONE_CLOCK, expected=SMALL):
+        self.controller = Controller(expected, clock, port_bytes, tag_bits=2, pads=pads)
         self.m, self.pads = Module(), pads
         self.m.submodules.controller = self.controller
         self.chip = join_chip(self.m, self.controller, chip, clock, pads)
@@ -122,6 +124,13 @@ QUICK = {(25e6, 2), (25e6, 16), (100e6, 4), (100e6, 8)}  # all but these are lon
 )
 def test_random_requests(clock, port_bytes):
     board = Board(clock=clock, port_bytes=port_bytes)
+    traffic = Traffic(board, seed=port_bytes, requests=120)
+    board.run(traffic.issue, traffic.watch)
+
+
+@pytest.mark.parametrize(("clock", "port_bytes"), [(75e6, 4), (48e6, 8)])
+def test_random_requests_to_words_of_32_bits(clock, port_bytes):
+    board = Board(WIDE, clock, port_bytes, Pads(late=1), WIDE)
     traffic = Traffic(board, seed=port_bytes, requests=120)
     board.run(traffic.issue, traffic.watch)
 

@@ -279,7 +279,8 @@ def test_two_options_that_each_add_an_engine(monkeypatch):
 
 
 def test_files_that_are_no_config(tmp_path):
-    assert error("nothing").startswith("config nothing: expected a .toml file or one of colorlight, ")
+    first = "config nothing: expected a .toml file or one of colorlight, nano, narrow, "
+    assert error("nothing").startswith(first)
     missing = tmp_path / "gone.toml"
     assert error(missing) == f"{missing}: expected a readable file, found No such file or directory"
     path = written(tmp_path, "= 3")

@@ -59,8 +59,9 @@ def test_the_command_runs_random_programs(vdla):
 @pytest.mark.parametrize(("options", "message"), [
     (("--board", "pynq-z1"), "board pynq-z1: expected a board whose design has the memory's "
      "controller, found one that reaches memory through its processor"),
-    (("--board", "nowhere"), "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, "
-     "ultra96-v2, found nowhere; docs/my-board.md says what another takes"),
+    (("--board", "nowhere"), "board: expected one of ulx3s, colorlight-i9, tang-nano-20k, "
+     "pynq-z1, pynq-z2, arty-z7-20, ultra96-v2, found nowhere; docs/my-board.md says what another "
+     "takes"),
     (("--board", "ulx3s", "--memories", "2"), "--memories: expected no --board, found both"),
 ])  # fmt: skip
 def test_what_it_cannot_run(vdla, options, message):
@@ -89,6 +90,22 @@ def test_bus_errors_are_left_out(tiny):
 @pytest.mark.long
 def test_ulx3s():
     assert_equal(Machines(load_config("ulx3s"), board="ulx3s"), 500)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("board", "name"), [
+    ("colorlight-i9", "colorlight"), ("tang-nano-20k", "nano"),
+])  # fmt: skip
+def test_an_sdram_of_32_bits(board, name):
+    """A beat is one word of the chip; random programs, and a network."""
+    config = load_config(name)
+    machines = Machines(config, board=board)
+    assert_equal(machines, 300)
+    device = LockstepDevice(machines)
+    module = api.compile("digits", config)
+    Executor(module, device).run(random_inputs(module))
+    assert (device.tally.programs, device.tally.mismatches) == (1, 0)
+    assert device.tally.max_cycle_error == 0
 
 
 @pytest.mark.long

@@ -110,8 +110,9 @@ def test_models_that_no_device_runs(refused, command):
 
 def test_config_files(refused, tmp_path):
     assert refused("configs", "nosuch") == (
-        "config nosuch: expected a .toml file or one of narrow, paper, paper-full, paper-plus, "
-        "paper-ring, tiny, ulx3s, ulx3s-wide, vta, wide, xc7z020, found neither"
+        "config nosuch: expected a .toml file or one of colorlight, nano, narrow, paper, "
+        "paper-full, paper-plus, paper-ring, tiny, ulx3s, ulx3s-wide, vta, wide, xc7z020, "
+        "found neither"
     )
     assert refused("configs", "missing.toml") == (
         "missing.toml: expected a readable file, found No such file or directory"

@@ -22,7 +22,8 @@ from vdla.runtime.native import check_machine
 
 SHARED = b"\x7fELF".ljust(16, b"\0") + b"\x03\0".ljust(16, b"\0")  # an ELF header's beginning
 HOSTS = {
-    "ulx3s": "native", "pynq-z1": "cortex-a9", "pynq-z2": "cortex-a9", "arty-z7-20": "cortex-a9",
+    "ulx3s": "native", "colorlight-i9": "native", "tang-nano-20k": "native",
+    "pynq-z1": "cortex-a9", "pynq-z2": "cortex-a9", "arty-z7-20": "cortex-a9",
     "ultra96-v2": "cortex-a53",
 }  # fmt: skip
 

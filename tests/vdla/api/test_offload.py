@@ -147,7 +147,8 @@ def test_a_long_network_shows_its_longest_layers(digits):
         (("digits",), "Missing option '--board'; see vdla offload --help"),
         (
             ("digits", "--board", "de10"),
-            "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, ultra96-v2, found de10; "
+            "board: expected one of ulx3s, colorlight-i9, tang-nano-20k, pynq-z1, pynq-z2, "
+            "arty-z7-20, ultra96-v2, found de10; "
             "docs/my-board.md says what another takes",
         ),
     ],

@@ -314,7 +314,8 @@ FARM = ("--farm", "tls://127.0.0.1:1")
          "--resource: expected a name that a worker announces, as board:ulx3s, found ''; "
          "`vdla farm status` lists them"),
         ([*FARM, "--resource", "board:ulx4s"],
-         "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, ultra96-v2, found ulx4s; "
+         "board: expected one of ulx3s, colorlight-i9, tang-nano-20k, pynq-z1, pynq-z2, "
+         "arty-z7-20, ultra96-v2, found ulx4s; "
          "docs/my-board.md says what another takes"),
     ],
 )  # fmt: skip

@@ -153,7 +153,8 @@ def test_what_was_measured_on_a_board_schedules_for_it(vdla, tmp_path):
         (["--board", "ulx3s", "--target", "cpu"],
          "--board: expected --target accelerator, found cpu"),
         (["--board", "ulx4s"],
-         "board: expected one of ulx3s, pynq-z1, pynq-z2, arty-z7-20, ultra96-v2, found ulx4s; "
+         "board: expected one of ulx3s, colorlight-i9, tang-nano-20k, pynq-z1, pynq-z2, "
+         "arty-z7-20, ultra96-v2, found ulx4s; "
          "docs/my-board.md says what another takes"),
         (["--board", "ulx3s", "--port", "/dev/a", "--workers", "3"],
          "--workers: expected --virtual, found 3 with --board ulx3s; each board has one process"),
