@@ -72,7 +72,7 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What stands around the core on a board, by what differs between boards.
+    """Surroundings of the core on a board, by what differs between boards.
 
     ``find_pll`` finds a PLL's numbers for a clock in MHz and so many times that; ``platform`` makes
     Amaranth's platform, with the resources ``sdram``, ``uart``, ``led`` and ``oscillator``. Delays

@@ -33,7 +33,7 @@ Counted = Mapping[str, Mapping[str, int]]  # cells of yosys's netlist: what each
 
 @dataclass(frozen=True)
 class Family:
-    """What differs between flows.
+    """Part of a flow that differs between families of devices.
 
     ``design`` makes a design's files, by their names, and nextpnr's options for the device;
     ``move`` changes yosys's netlist, a file. ``wheel`` brings nextpnr, and ``packer`` is the
