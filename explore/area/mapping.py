@@ -89,6 +89,7 @@ FLOWS: Mapping[str, Flow] = {
         rams=(trellis.BLOCK_RAM, trellis.LUT_RAM),
         sources=(
             "flows/trellis.py",
+            "flows/nextpnr.py",
             "flows/registers.py",
             "flows/script.py",
             "soc",
