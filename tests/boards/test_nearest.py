@@ -94,7 +94,7 @@ def suggests_what_fits(config, share):
         # A buffer before a block; the one that loses least.
         ("vta", {"bram": 150}, "-c vta --set acc_bytes=65536"),
         # Fewer lanes than the port has bytes are for a config with a narrower port.
-        ("paper", {"lut": 90_000}, "-c tiny"),
+        ("paper", {"lut": 90_000}, "-c nano"),
     ],
 )
 def test_the_nearest(config, used, expected):
