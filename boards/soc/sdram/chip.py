@@ -112,7 +112,9 @@ AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), tab
     setup=1.5,
     keep=0.8,
 )
-EM638325 = Chip(  # Etron EM638325, rev. 1.4 (October 2005); times are the -7's, or slower
+# Etron EM638325: size, refresh and clock by an excerpt of rev. 1.4 (October 2005); the other times
+# are what other projects have for it or for chips of that grade, the slower ones.
+EM638325 = Chip(
     name="EM638325-7",
     row_bits=11,
     column_bits=8,
