@@ -53,7 +53,7 @@ class Flow:
     finish: Callable[[Netlist], object] | None = None
 
     def steps(self, *, apart: bool = False) -> str:
-        """Steps that a netlist follows from, beside its design: the script, and what comes behind."""
+        """Steps that a netlist follows from, beside its design: the script, and what is behind."""
         if self.finish is None:
             return self.script(apart)
         return "\n".join((self.script(apart), digest([Path(inspect.getfile(self.finish))])))
