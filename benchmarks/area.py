@@ -77,14 +77,17 @@ def bare_multipliers(paths: Paths) -> int:
 
 
 def with_options(config: Config) -> dict[str, Config]:
-    """A config, it with each option and what that needs, and with all, by what they have.
+    """A config, it with each option and what that needs, and with all, by what they have. Options
+    that trade cycles for area are left out.
 
     A config has one fourth engine at most: with all, it has the first.
     """
-    on = {o.parameter: f"{o.parameter}={VALUES.get(o.parameter, 1)}" for o in OPTIONS}
+    options = [o for o in OPTIONS if not o.parameter.pace]
+    names = [o.parameter.name for o in options]
+    on = {name: f"{name}={VALUES.get(name, 1)}" for name in names}
     each = {
-        f"with {o.title}": config.override([on[name] for name in (o.parameter, *o.needs)])
-        for o in OPTIONS
+        f"with {o.title}": config.override([on[name] for name in (o.parameter.name, *o.needs)])
+        for o in options
     }
     every = [setting for name, setting in on.items() if name not in engine_options()[1:]]
     return {config.name: config, **each, "with all": config.override(every)}

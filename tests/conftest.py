@@ -65,11 +65,14 @@ def gpu():
     pytest.importorskip("pyopencl")
     from vdla.runtime.errors import DeviceError
     from vdla.runtime.gpu.opencl import find_gpu
+    from vdla.runtime.kernels import OPENCL, Kernels
 
     try:
-        return find_gpu()
+        device = find_gpu()
+        device.load(Kernels(OPENCL, "", "__kernel void nothing(void) {}", {}), 0)
     except DeviceError as error:
         pytest.skip(str(error))
+    return device
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from tests.support import kernel_numbers
 from vdla.compiler import te
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.runtime.native import missing_features
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(monkeypatch):
+    """Numbers of kernels don't depend on the tests before."""
+    monkeypatch.setattr(kernel_numbers, "RNG", np.random.default_rng(3))
 
 
 @pytest.fixture(scope="session")
