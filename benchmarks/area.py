@@ -26,7 +26,6 @@ from rich.table import Table
 
 from vdla.boards.flows.yosys import (
     Flat,
-    Netlist,
     area,
     by_size,
     total,
@@ -55,9 +54,14 @@ def levels(flat: Flat) -> Paths:
     return Paths(flat, SERIES_7.levels)
 
 
-def flat_netlist(config: Config) -> Netlist:
-    """A core's netlist in which no unit is kept apart; it is kept in the cache folder."""
-    return kept.netlist(config, FAMILIES["xc7"])
+def made(config: Config, *, apart: bool) -> Flat:
+    """A core's cells, its units kept apart or not; those that aren't are in the cache folder."""
+    return Flat(netlist(config, apart=True) if apart else kept.netlist(config, FAMILIES["xc7"]))
+
+
+def depth(flat: Flat) -> int:
+    """Levels of logic on a core's longest path."""
+    return round(levels(flat).period_ns())
 
 
 def bare_multipliers(paths: Paths) -> int:
@@ -97,8 +101,8 @@ def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
     """Prints what each option costs, a row for each core."""
     rows = {}
     for name, each in with_options(config).items():
-        flat = Flat(netlist(each, apart=apart))
-        rows[name] = {**total(area(flat)), "depth": round(levels(flat).period_ns())}
+        flat = made(each, apart=apart)
+        rows[name] = {**total(area(flat)), "depth": depth(flat)}
     if as_json:
         print(json.dumps(rows))
         return
@@ -122,11 +126,11 @@ def main() -> None:
     if arguments.options:
         print_options(config, apart=not arguments.flat, as_json=arguments.json)
         return
-    whole_flat = Flat(flat_netlist(config))
-    flat = whole_flat if arguments.flat else Flat(netlist(config, apart=True))
+    whole_flat = made(config, apart=False)
+    flat = whole_flat if arguments.flat else made(config, apart=True)
     units, paths = area(flat), levels(flat)
-    depths = {unit: round(depth) for unit, depth in paths.longest().items()}
-    depth_flat = round(levels(whole_flat).period_ns())
+    depths = {unit: round(number) for unit, number in paths.longest().items()}
+    depth_flat = depth(whole_flat)
     bare = bare_multipliers(paths)
     whole = total(units)
     if arguments.json:
