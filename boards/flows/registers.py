@@ -10,6 +10,8 @@ TN1264). nextpnr places and routes what stands in the netlist, so a register is 
 3. All registers of a cell have one clock and no enable. A reset is synchronous and makes zero; all
    bits of an input have the same, and those of an output have none.
 4. A register that others read as well stays for these, and its copy is in the multiplier.
+5. A product's registers have a reset that is low. By default they would have RST0, which nextpnr
+   gives to a reset of another multiplier of the same block.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ MULTIPLIER, RAM, REGISTER = "MULT18X18D", "DP16KD", "TRELLIS_FF"
 INPUT_BITS, OUTPUT_BITS = 18, 36
 INPUTS = ("A", "B")
 RESETS = {"A": "RST0", "B": "RST1"}  # of a multiplier's inputs
+PRODUCT_RESET = "RST3"
 PRODUCT = [f"P{n}" for n in range(OUTPUT_BITS)]
 HALVES = {port: [f"DO{port}{n}" for n in range(OUTPUT_BITS // 2)] for port in "AB"}  # of a RAM
 WHOLE = 36  # bits of a block RAM whose halves are one output, of port B
@@ -89,8 +92,9 @@ class _Mover:
             assert control is not None
             self._take_input(name, cell, port, control)
         if output:
-            _set(cell, {"REG_OUTPUT_CLK": "CLK0", "REG_OUTPUT_CE": "CE0"})
-            _connect(cell, {"CLK0": output.clock, "CE0": "1"})
+            controls = {"CLK": "CLK0", "CE": "CE0", "RST": PRODUCT_RESET}
+            _set(cell, {f"REG_OUTPUT_{name}": pin for name, pin in controls.items()})
+            _connect(cell, {"CLK0": output.clock, "CE0": "1", PRODUCT_RESET: NONE})
             self._take_output(cell, PRODUCT)
 
     def _behind_ram(self, cell: Cell) -> None:
