@@ -36,8 +36,8 @@ class Top(Elaboratable):
         return m
 
     def _clocks(self, m: Module, platform: Any) -> None:
-        """The oscillator, the PLL, and the domains ``sync``, ``sdram`` and, at twice the core's
-        clock, ``fast``."""
+        """The oscillator, the PLL, and the domains ``sync``, ``sdram``, at twice the core's clock
+        ``fast``, and ``pads``, which is ``sync`` or ``fast`` without a reset."""
         clocks, pin = self.clocks, platform.request(self.wiring.oscillator, dir="-")
         m.submodules.oscillator = oscillator = io.Buffer("i", pin)
         m.domains.sync = ClockDomain("sync")
@@ -51,12 +51,15 @@ class Top(Elaboratable):
             platform.add_clock_constraint(nets.fast, clocks.sdram_hz)
             m.domains.fast = ClockDomain(FAST, reset_less=True)
             m.d.comb += ClockSignal(FAST).eq(nets.fast)
+        m.domains.pads = ClockDomain("pads", reset_less=True)
+        m.d.comb += ClockSignal("pads").eq(nets.core if clocks.pads.ratio == 1 else nets.fast)
         m.submodules.reset = ResetSynchronizer(~nets.locked)
 
     def _memory(self, m: Module, platform: Any, soc: Soc) -> None:
-        """The SDRAM's pads; what a board ties to a level has none."""
+        """The SDRAM's pads; what a board ties to a level has none. Their registers have no reset,
+        or they would show a command, MODE, as long as there is one."""
         ports = platform.request("sdram", dir="-")
-        pins, domain = soc.sdram, soc.sdram_domain
+        pins, domain = soc.sdram, "pads"
         outputs = {  # cs, ras, cas, we are inverted by their pads
             "clk_en": pins.enable,
             "cs": ~pins.command[3],
