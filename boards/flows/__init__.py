@@ -28,6 +28,25 @@ def find_flow(board: Board, toolchain: str | None) -> Flow:
     return flow
 
 
+def find_netlist(board: Board, config: Config, name: str, folder: Path, progress: Progress) -> Path:
+    """A netlist of a board's first flow in ``folder``, the one of yosys or of nextpnr by its name
+    there; made unless an earlier run has left it.
+
+    Raises:
+        BoardError: the flow makes none, a tool is missing or fails, or the design doesn't fit.
+    """
+    toolchain = board.toolchains[0]
+    with packages(f"--toolchain {toolchain}"):
+        from vdla.boards.flows.nextpnr import make_netlist
+
+        flow = importlib.import_module(f"vdla.boards.flows.{toolchain}")
+    if not hasattr(flow, "family"):
+        raise BoardError(
+            f"--netlist: expected a board whose bitstream nextpnr makes, found {board.name}"
+        )
+    return make_netlist(flow.family(board), board, config, folder, name, progress)
+
+
 def folder_of(board: Board, config: Config, out: Path) -> Path:
     """Folder of a flow's files, below ``out``."""
     return out / f"{board.name}-{config.name}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
-from vdla.boards.flows.nextpnr import Counted, Family, Files, make_bitstream, planned
+from vdla.boards.flows.nextpnr import PLACED, Counted, Family, Files, make_bitstream, planned
 from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress
 from vdla.hw.verilog import NAME
@@ -53,21 +53,25 @@ def synthesize(
     Raises:
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
-    family = Family(
+    return make_bitstream(family(board), board, config, folder, progress)
+
+
+def family(board: Board) -> Family:
+    """The flow's part for a GW2A."""
+    return Family(
         toolchain="gowin",
         nextpnr=NEXTPNR,
         wheel=WHEEL,
         packer=("GOWIN_PACK", "gowin_pack", WHEEL, ""),
         design=design,
-        route=("--json", f"{NAME}.json", "--write", f"{NAME}.routed.json"),
-        pack=("-d", die_of(board), "-o", f"{NAME}.part", f"{NAME}.routed.json"),
+        route=(),
+        pack=("-d", die_of(board), "-o", f"{NAME}.part", PLACED),
         bitstream=f"{NAME}.fs",
         counted=COUNTED,
         cells=CELLS,
         derating=DERATING,
         reason=REASON,
     )
-    return make_bitstream(family, board, config, folder, progress)
 
 
 def design(board: Board, config: Config) -> tuple[Files, Sequence[str]]:

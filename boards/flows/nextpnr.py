@@ -25,6 +25,7 @@ from vdla.isa.clock import ROUTED, Clock
 from vdla.isa.config import Config
 
 SEED = 1
+MAPPED, PLACED = f"{NAME}.json", f"{NAME}.routed.json"  # netlists: yosys's, and nextpnr's
 ROUTE = ("--seed", str(SEED), "--timing-allow-fail", "--report", "report.json")
 
 Files = Mapping[str, str | bytes]
@@ -68,27 +69,79 @@ def make_bitstream(
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
     board = clocked(board, config)
-    yosys = find_yosys()
-    variable = family.nextpnr.upper().replace("-", "_")
-    nextpnr = find(variable, family.nextpnr, family.wheel)
-    packer = find(*family.packer)
+    nextpnr, packer = _find_nextpnr(family), find(*family.packer)
     discard(folder, family.bitstream)
     progress("design", 0, 4)
     files, options = family.design(board, config)
-    write(folder, files)
     progress("synthesis", 1, 4)
-    call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
-    family.move(folder / f"{NAME}.json")
-    check_fit(board, config, synthesized(folder / f"{NAME}.json", family.counted))
+    _synthesize(family, files, folder)
+    check_fit(board, config, synthesized(folder / MAPPED, family.counted))
     progress("place and route", 2, 4)
     tool = versioned(nextpnr, family.nextpnr, folder)
-    call([nextpnr, *options, *ROUTE, *family.route], folder, "nextpnr.log")
+    _route(family, nextpnr, options, folder)
     result = _result(family, board, config, folder, tool)
     progress("bitstream", 3, 4)
     call([packer, *family.pack], folder, f"{family.packer[1]}.log")
     os.replace(folder / f"{NAME}.part", folder / family.bitstream)
     progress("done", 4, 4)
     return result
+
+
+def make_netlist(
+    family: Family, board: Board, config: Config, folder: Path, name: str, progress: Progress
+) -> Path:
+    """The netlist MAPPED or PLACED in ``folder``: what an earlier run left there, if it was made of
+    the same design, else made now.
+
+    Raises:
+        BoardError: a tool is missing or fails, or the design doesn't fit.
+    """
+    board = clocked(board, config)
+    progress("design", 0, 2)
+    files, options = family.design(board, config)
+    if not all(_holds(folder / each, content) for each, content in files.items()):
+        discard(folder, MAPPED, PLACED)
+    progress("synthesis", 1, 2)
+    if not (folder / MAPPED).exists():
+        _synthesize(family, files, folder)
+        check_fit(board, config, synthesized(folder / MAPPED, family.counted))
+    if name == PLACED and not (folder / PLACED).exists():
+        progress("place and route", 1, 2)
+        _route(family, _find_nextpnr(family), options, folder)
+    progress("done", 2, 2)
+    return folder / name
+
+
+def _find_nextpnr(family: Family) -> str:
+    variable = family.nextpnr.upper().replace("-", "_")
+    return find(variable, family.nextpnr, family.wheel)
+
+
+def _holds(path: Path, content: str | bytes) -> bool:
+    """Whether a file is there with this content."""
+    wanted = content.encode() if isinstance(content, str) else content
+    return path.is_file() and path.read_bytes() == wanted
+
+
+def _synthesize(family: Family, files: Files, folder: Path) -> None:
+    """Makes yosys's netlist; a run that is stopped leaves none."""
+    discard(folder, MAPPED, PLACED)
+    write(folder, files)
+    try:
+        call([find_yosys(), "-q", f"{NAME}.ys"], folder, "yosys.log")
+        family.move(folder / MAPPED)
+    except BaseException:
+        discard(folder, MAPPED)
+        raise
+
+
+def _route(family: Family, nextpnr: str, options: Sequence[str], folder: Path) -> None:
+    """Makes nextpnr's netlist and its report."""
+    discard(folder, PLACED)
+    part = f"{PLACED}.part"
+    written = ("--json", MAPPED, "--write", part)
+    call([nextpnr, *options, *ROUTE, *written, *family.route], folder, "nextpnr.log")
+    os.replace(folder / part, folder / PLACED)
 
 
 def planned(board: Board, config: Config) -> Any:

@@ -61,21 +61,24 @@ def synthesize(
     Raises:
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
-    family = Family(
+    return make_bitstream(family(board), board, config, folder, progress)
+
+
+def family(board: Board) -> Family:
+    """The flow's part for ECP5."""
+    return Family(
         toolchain="trellis",
         nextpnr="nextpnr-ecp5",
         wheel=WHEEL,
         packer=("ECPPACK", "ecppack", WHEEL, "yowasp-"),
         design=design,
-        route=(*ROUTER, "--json", f"{NAME}.json", "--lpf", f"{NAME}.lpf",
-               "--textcfg", f"{NAME}.config"),
+        route=(*ROUTER, "--lpf", f"{NAME}.lpf", "--textcfg", f"{NAME}.config"),
         pack=("--compress", f"{NAME}.config", f"{NAME}.part"),
         bitstream=f"{NAME}.bit",
         counted=COUNTED,
         cells=CELLS,
         move=move,
-    )  # fmt: skip
-    return make_bitstream(family, board, config, folder, progress)
+    )
 
 
 def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequence[str]]:
