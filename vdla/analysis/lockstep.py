@@ -134,7 +134,7 @@ def lockstep(
             simulated, rtl = machines.run(case, memory)
             tally.add(simulated, rtl)
             endings.append(simulated.ending)
-            unexpected += _unexpected(number, case, memory, simulated)
+            unexpected += unexpected_endings(number, case, memory, simulated)
             if coverage is not None:
                 coverage.add(case, simulated)
             if result := first_difference(case, simulated, rtl):
@@ -147,7 +147,7 @@ def lockstep(
         yield tally
 
 
-def _unexpected(
+def unexpected_endings(
     number: int | None, case: Case, memory: Memory, outcome: Outcome
 ) -> list[UnexpectedEnding]:
     """Says how a program ended, unless it did so as it was made to, or chance decided."""
@@ -247,7 +247,7 @@ class LockstepDevice:
 
     def _note(self, case: Case, simulated: Outcome, rtl: Outcome) -> None:
         self.tally.add(simulated, rtl)
-        self.tally.end([simulated.ending], _unexpected(None, case, self.memory, simulated))
+        self.tally.end([simulated.ending], unexpected_endings(None, case, self.memory, simulated))
         result = first_difference(case, simulated, rtl)
         if result:
             self.tally.mismatches += 1

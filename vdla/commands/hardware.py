@@ -21,13 +21,18 @@ from vdla.analysis.lockstep import (
 )
 from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
+from vdla.analysis.netlists import Netlists, lockstep_netlist
 from vdla.api.modules import random_inputs
+from vdla.boards import find_board
+from vdla.boards.flows import find_netlist, folder_of
+from vdla.boards.flows.nextpnr import MAPPED, PLACED
+from vdla.boards.netlists.bench import read_circuit
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import JobPool
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import load_config
+from vdla.isa.config import Config, load_config
 from vdla.names.configs import resolve_on
 from vdla.names.farms import farm_pool
 from vdla.options import Lockstep
@@ -48,7 +53,7 @@ def lockstep(options: Lockstep, json: bool) -> None:
     otherwise than it was made to."""
     require(options)
     chosen = resolve_on(options.board, options.config, options.settings)
-    machines = Machines(chosen, options.board)
+    machines = _netlists(chosen, options) if options.netlist else Machines(chosen, options.board)
     coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()
     if options.model is None:
@@ -56,10 +61,11 @@ def lockstep(options: Lockstep, json: bool) -> None:
             for tally in _run_programs(machines, options, coverage):
                 update(f"{chosen.name}: programs", tally.programs, options.programs)
     else:
+        assert isinstance(machines, Machines)
         tally = _run_model(machines, options.model, options.shapes)
     rate = tally.programs / max(time.monotonic() - begun, 1e-9)
     if json:
-        print_json(_summary(machines, tally) | (_reached(coverage) if coverage else {}))
+        print_json(_summary(machines, options, tally) | (_reached(coverage) if coverage else {}))
     else:
         _print(machines, options, tally, rate)
         if coverage:
@@ -72,9 +78,21 @@ def lockstep(options: Lockstep, json: bool) -> None:
         raise SystemExit(1)
 
 
+def _netlists(config: Config, options: Lockstep) -> Netlists:
+    """Boards of a netlist, which is made where ``vdla synth`` hasn't left it."""
+    board = find_board(options.board or "")
+    name = {"synth": MAPPED, "routed": PLACED}[options.netlist or ""]
+    with progress() as update:
+        path = find_netlist(board, config, name, folder_of(board, config, options.out), update)
+    return Netlists(read_circuit(path, board, config), board.name, config)
+
+
 def _run_programs(
-    machines: Machines, options: Lockstep, coverage: Coverage | None
+    machines: Machines | Netlists, options: Lockstep, coverage: Coverage | None
 ) -> Iterator[Tally]:
+    if isinstance(machines, Netlists):
+        yield from lockstep_netlist(machines, options.programs, options.seed, coverage=coverage)
+        return
     how: dict[str, Any] = {"memories": options.memories, "coverage": coverage}
     if options.workers == 1 and options.farm is None:
         yield from run_lockstep(machines, options.programs, options.seed, **how)
@@ -128,10 +146,11 @@ def _run_model(machines: Machines, model: str, shapes: Shapes | None) -> Tally:
     return device.tally
 
 
-def _summary(machines: Machines, tally: Tally) -> dict[str, object]:
+def _summary(machines: Machines | Netlists, options: Lockstep, tally: Tally) -> dict[str, object]:
     return {
         "config": machines.config.name,
         **({"board": machines.board} if machines.board else {}),
+        **({"netlist": options.netlist} if options.netlist else {}),
         "programs": tally.programs,
         "ended": tally.ended,
         "faulted": tally.faulted,
@@ -145,16 +164,17 @@ def _summary(machines: Machines, tally: Tally) -> dict[str, object]:
     }
 
 
-def _print(machines: Machines, options: Lockstep, tally: Tally, rate: float) -> None:
+def _print(machines: Machines | Netlists, options: Lockstep, tally: Tally, rate: float) -> None:
     """The tally, how it was made, and how fast."""
     memories = 1 if machines.memory else options.memories
     made = {"seed": options.seed, "memories": memories, "programs_per_second": rate}
-    summary = _summary(machines, tally) | made
+    summary = _summary(machines, options, tally) | made
     rows = [
         (name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else str(value))
         for name, value in summary.items()
     ]
-    table("simulator and RTL in lockstep", ("", "value"), rows)
+    what = f"netlist ({options.netlist})" if options.netlist else "RTL"
+    table(f"simulator and {what} in lockstep", ("", "value"), rows)
     verdict = "equal in every cycle and byte" if not tally.mismatches else "they differ"
     if tally.unexpected_endings:
         verdict += f"; programs that ended otherwise than made to: {tally.unexpected_endings}"

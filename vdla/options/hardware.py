@@ -12,22 +12,27 @@ from typing import TYPE_CHECKING
 
 from vdla.options import fields
 from vdla.options.common import Progress, Sized, progress
-from vdla.options.spelling import Only, option
+from vdla.options.spelling import Only, UsageError, option
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
     from vdla.isa.config import Config
 
+NETLISTS = ("synth", "routed")  # of yosys after synthesis, of nextpnr after routing
+
 # Where options count
 RANDOM_PROGRAMS = Only("model", given=False)
 NO_BOARD = Only("board", given=False)
+ON_BOARD = Only("board")
+NO_NETLIST = Only("netlist", given=False)
 
 
 @dataclass(frozen=True)
 class Lockstep(Sized):
     """Programs that simulator and RTL run side by side: random ones, or a model's.
 
-    With a ``board``, the RTL is its whole design with its memory, and the config its own.
+    With a ``board``, the RTL is its whole design with its memory, and the config its own. With a
+    ``netlist`` of it, too, programs run on what is in its bitstream.
     """
 
     config: str | Path | Config | None = fields.config(
@@ -37,6 +42,14 @@ class Lockstep(Sized):
     board: str | None = option(
         None, "--board", typed=str | None, metavar="B",
         help="Run the board's whole design, with its memory.",
+    )  # fmt: skip
+    netlist: str | None = option(
+        None, "--netlist", typed=str | None, metavar="N", only=[ON_BOARD, RANDOM_PROGRAMS],
+        help="Run the board's netlist of this step: synth or routed.",
+    )  # fmt: skip
+    out: Path = option(
+        Path("out"), "--out", typed=Path, only=[Only("netlist")],
+        help="Folder of the folder that synth has written, or that the netlist goes to.",
     )  # fmt: skip
     programs: int = option(
         100, "--programs", typed=int, only=[RANDOM_PROGRAMS], min=1, help="Random programs to run."
@@ -56,13 +69,18 @@ class Lockstep(Sized):
         help="Memories that each program meets; 1 for long runs.",
     )  # fmt: skip
     workers: int = option(
-        1, "--workers", typed=int, only=[RANDOM_PROGRAMS], min=1, max=64,
+        1, "--workers", typed=int, only=[RANDOM_PROGRAMS, NO_NETLIST], min=1, max=64,
         help="Processes that run programs.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes(Only("model"))
-    farm: str | None = fields.farm(RANDOM_PROGRAMS)
+    farm: str | None = fields.farm(RANDOM_PROGRAMS, NO_NETLIST)
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
+
+    def __post_init__(self) -> None:
+        """Refuses a netlist that there is none of."""
+        if self.netlist not in (None, *NETLISTS):
+            raise UsageError(f"--netlist: expected synth or routed, found {self.netlist}")
 
 
 @dataclass(frozen=True)
