@@ -17,6 +17,8 @@ from vdla.options.spelling import UsageError
 
 ENERGY = ("--energy", "aladdin-45nm")
 COMMANDS = {  # quick ones; the rest of the tests check the others, wherever they print JSON
+    "board-check": [("board", "check", "--board", "pynq-z2", "-c", "tiny", "--virtual",
+                     "--programs", "1")],
     "compare": [("compare", "digits", "-c", "tiny", *ENERGY, "--same-schedule"),
                 ("compare", "digits", "--board", "pynq-z2")],
     "compare-configs": [("compare", "digits", "-c", "tiny", "-c", "paper")],
