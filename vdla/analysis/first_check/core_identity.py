@@ -43,10 +43,11 @@ def _registers(core: int, version: int, identity: Identity) -> dict[str, str]:
 
 def _advice(session: Session, found: Identity) -> str:
     """Words to type where the board has a bundled config; else how the right bitstream is made."""
-    board, config = session.board.name, session.config
-    if found.isa == Identity.of(config).isa and (known := _named(found.config)):
+    board = session.board.name
+    same_isa = found.isa == Identity.of(session.config).isa
+    if same_isa and (known := _named(found.config)):
         return f"; the board's is {known.name}: vdla board check --board {board} -c {known.name}"
-    return f"; vdla synth --board {board} -c {config.name} makes it"
+    return f"; vdla synth --board {board} with this config makes it"
 
 
 def _named(config_hash: str) -> Config | None:

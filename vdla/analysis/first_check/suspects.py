@@ -57,22 +57,22 @@ def address_suspects(
 
 
 def _address_bit(memory: Memory, bit: int) -> str:
-    """A bit of a byte address as the chip has it."""
+    """A bit of a byte address, and the pin of an SDRAM that it comes to."""
     text = f"address bit {bit}"
     if memory.banks is None:
         return text
-    return f"{text} ({_chip_bit(memory.banks, _lanes(memory) // 8, bit)})"
+    return f"{text} ({_pin(memory.banks, _lanes(memory) // 8, bit)})"
 
 
-def _chip_bit(banks: Banks, word_bytes: int, bit: int) -> str:
-    """A bit of a byte address as one of a column, a bank or a row: the column's are lowest."""
+def _pin(banks: Banks, word_bytes: int, bit: int) -> str:
+    """The pin that a bit of a byte address comes to: columns are lowest, then banks, then rows."""
     columns, numbers = _width(banks.row_bytes), _width(banks.count)
     if bit >= columns + numbers:
-        return f"row bit {bit - columns - numbers}"
+        return f"pin A{bit - columns - numbers}, of a row"
     if bit >= columns:
-        return f"bank bit {bit - columns}"
+        return f"pin BA{bit - columns}"
     low = _width(word_bytes)
-    return f"column bit {bit - low}" if bit >= low else "a byte of a word"
+    return f"pin A{bit - low}, of a column" if bit >= low else "a byte of a word"
 
 
 def _lanes(memory: Memory) -> int:
