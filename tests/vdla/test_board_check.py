@@ -5,6 +5,9 @@ from __future__ import annotations
 import getpass
 import json
 import platform
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -321,6 +324,23 @@ def test_wrong_input_is_one_line_and_no_report(words, line, vdla, tmp_path, monk
     assert done.err.removeprefix("vdla: ").startswith(line)
     assert len(done.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_processor_without_the_simulators_packages(tmp_path):
+    """As 32-bit ARM, for which PyPI has no llvmlite."""
+    script = (
+        "import sys; sys.modules['llvmlite'] = None; "
+        "sys.argv = ['vdla', 'board', 'check', '--board', 'pynq-z2']; "
+        "from vdla.commands.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert re.fullmatch(
+        "vdla: vdla board check: expected the package llvmlite.*, found none; install with: .*\n",
+        done.stderr,
+    )
 
 
 def test_the_port_that_says_it_is_the_board_is_named(checked, monkeypatch):

@@ -127,7 +127,10 @@ def check(options: BoardCheck, json: Json = False) -> None:
         vdla board check --board ulx3s --port /dev/ttyUSB0
         vdla board check --board ulx3s --virtual --programs 1
     """
-    from vdla.commands import board_check
+    from vdla.boards.board import packages
+
+    with packages("vdla board check"):  # the simulator's, which a Zynq's processor may not have
+        from vdla.commands import board_check
 
     board_check.check(options, json)
 
