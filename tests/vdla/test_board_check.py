@@ -14,19 +14,21 @@ import pytest
 from faulty_board import MEMORY_BYTES, Dying, Misplacing, SimulatedLine, StuckData, Unplugged
 from schemas import check
 
-from vdla.analysis.case import Case
+from vdla.analysis.case import Case, Ending
 from vdla.analysis.first_check import board_programs
 from vdla.analysis.first_check.session import Session
 from vdla.analysis.first_check.steps import FAILED, run_steps
+from vdla.analysis.machines import simulate
 from vdla.boards import find_board
 from vdla.boards.virtual import VirtualAxiBoard
-from vdla.isa.config import load_config
+from vdla.isa.config import config_names, load_config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Finish
 from vdla.isa.program import Program
 from vdla.isa.registers import IDENTITY
 from vdla.names.configs import resolve_on
 from vdla.runtime.board.serial import SerialTransport
+from vdla.runtime.rtl.build import scratchpads
 
 CONFIG = resolve_on("ulx3s", "tiny")
 WHERE = "board ulx3s at ttyUSB0"
@@ -367,6 +369,25 @@ def test_scratchpads_are_zeroed_on_a_core_that_keeps_them(monkeypatch):
     monkeypatch.setattr(board_programs, "clearing_case", lambda _: idle)
     *_, programs, network = run_steps(axi_session(6), lambda _: None)
     assert (programs.verdict, network.verdict) == ("failed", "not run")
+
+
+def test_no_entry_of_a_scratchpad_is_left():
+    session = axi_session(1)
+    bench = session.transport.bench
+    pads = [bench.scratchpad(name) for name in scratchpads(session.config)]
+    for pad in pads:
+        pad[:] = 0xA5
+    board_programs.run_case(session, board_programs.clearing_case(session.config))
+    assert [int(np.count_nonzero(pad)) for pad in pads] == [0] * len(pads)
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_every_config_has_programs_that_tell_something(name):
+    config = load_config(name)
+    clearing = board_programs.clearing_case(config)
+    assert simulate(clearing, config.memory).ending == Ending.FINISH
+    sound = list(board_programs.sound_cases(config, 3))
+    assert all(len(case.stream.instructions) >= 12 for _, case, _ in sound)
 
 
 @pytest.mark.parametrize(("memory", "count", "verdict"), [
