@@ -67,8 +67,8 @@ def _port(board: Board, options: BoardCheck) -> str | None:
     name, or several."""
     if options.port or options.virtual or board.transport != "serial":
         return options.port
-    found = find_ports(board)
-    return found[0] if len(found) == 1 else None
+    ports = find_ports(board)
+    return ports[0] if len(ports) == 1 else None
 
 
 def _line(verdict: StepVerdict) -> str:

@@ -29,14 +29,14 @@ def check_network(session: Session) -> Figures:
     inputs = {name: split[0][:1]}
     expected = Executor(module, make_device(module, "sim", session.config)).run(inputs)
     session.progress(NETWORK, 0, 1)
-    found = Executor(module, session.device).run(inputs)
+    actual = Executor(module, session.device).run(inputs)
     figures: dict[str, object] = {
         "network": NETWORK,
-        "cycles": {"expected": expected.cycles, "found": found.cycles},
+        "cycles": {"expected": expected.cycles, "found": actual.cycles},
     }
     where = f"{session.transport.name}: {NETWORK}"
     for output, values in expected.outputs.items():
-        apart = int(np.count_nonzero(values != found.outputs[output]))
+        apart = int(np.count_nonzero(values != actual.outputs[output]))
         figures |= {"output": output, "different": apart, "elements": values.size}
         if apart:
             raise StepFailure(
@@ -44,8 +44,8 @@ def check_network(session: Session) -> Figures:
                 f"found {apart} others",
                 figures,
             )
-    if session.exact and expected.cycles != found.cycles:
+    if session.exact and expected.cycles != actual.cycles:
         raise StepFailure(
-            f"{where}: expected {expected.cycles:,} cycles, found {found.cycles:,}", figures
+            f"{where}: expected {expected.cycles:,} cycles, found {actual.cycles:,}", figures
         )
     return figures

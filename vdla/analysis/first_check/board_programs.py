@@ -50,8 +50,8 @@ def check_programs(session: Session) -> Figures:
     for seed, case, simulated in sound_cases(session.config, session.programs):
         session.progress("programs", len(rows), session.programs)
         _compare(session, "the program that zeroes scratchpads", clearing, cleared, rows)
-        found = _compare(session, f"program {seed}", case, simulated, rows)
-        cycles = {"expected": simulated.cycles, "found": found.cycles}
+        actual = _compare(session, f"program {seed}", case, simulated, rows)
+        cycles = {"expected": simulated.cycles, "found": actual.cycles}
         instructions = len(case.stream.instructions)
         rows.append({"seed": seed, "instructions": instructions, "cycles": cycles})
     return {"programs": rows}
@@ -60,15 +60,18 @@ def check_programs(session: Session) -> Figures:
 def _compare(
     session: Session, what: str, case: Case, expected: Outcome, rows: Sequence[Figures]
 ) -> Finished:
-    """How a program ended on the board. Raises StepFailure, with the ``rows`` before it, where it
-    is otherwise than expected."""
+    """A program's end on the board.
+
+    Raises:
+        StepFailure: it is otherwise than expected; has the ``rows`` before it.
+    """
     try:
-        found = run_case(session, case)
-        wrong = difference(expected, found, session.exact)
+        actual = run_case(session, case)
+        wrong = difference(expected, actual, session.exact)
     except (BoardFault, RunLimitError) as error:
         wrong = f"its FINISH, found {error}"
     if not wrong:
-        return found
+        return actual
     figures = {"programs": rows, "program": what, "difference": f"expected {wrong}"}
     raise StepFailure(f"{session.transport.name}: {what}: expected {wrong}", figures)
 
@@ -134,15 +137,15 @@ def run_case(session: Session, case: Case) -> Finished:
     return Finished(counted.cycles, causes, image)
 
 
-def difference(expected: Outcome, found: Finished, exact: bool) -> str:
+def difference(expected: Outcome, actual: Finished, exact: bool) -> str:
     """Words about what differs first, ``… , found …``; none where nothing does. Cycles and counters
     count where they are ``exact``."""
-    if exact and expected.cycles != found.cycles:
-        return f"{expected.cycles:,} cycles, found {found.cycles:,}"
+    if exact and expected.cycles != actual.cycles:
+        return f"{expected.cycles:,} cycles, found {actual.cycles:,}"
     for name, count in expected.causes.items() if exact else ():
-        if found.causes[name] != count:
-            return f"{count:,} in counter {name}, found {found.causes[name]:,}"
-    own, other = expected.memories["dram"], found.dram
+        if actual.causes[name] != count:
+            return f"{count:,} in counter {name}, found {actual.causes[name]:,}"
+    own, other = expected.memories["dram"], actual.dram
     if (apart := np.flatnonzero(own != other)).size:
         at = int(apart[0])
         return (

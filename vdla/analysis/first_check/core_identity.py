@@ -18,15 +18,15 @@ def check_identity(session: Session) -> Figures:
         LinkError: the board doesn't answer.
     """
     core, version, *own = session.transport.read(register("ID").offset, 4)
-    found = Identity.of_words(*own)
+    actual = Identity.of_words(*own)
     figures = {
         "expected": _registers(IDENTITY, VERSION, Identity.of(session.config)),
-        "found": _registers(core, version, found),
+        "found": _registers(core, version, actual),
     }
     try:
         session.device  # noqa: B018  it compares them
     except OtherBitstreamError as error:
-        raise StepFailure(f"{error}{_advice(session, found)}", figures) from None
+        raise StepFailure(f"{error}{_advice(session, actual)}", figures) from None
     except DeviceError as error:
         raise StepFailure(str(error), figures) from None
     return figures
@@ -41,11 +41,11 @@ def _registers(core: int, version: int, identity: Identity) -> dict[str, str]:
     }
 
 
-def _advice(session: Session, found: Identity) -> str:
+def _advice(session: Session, actual: Identity) -> str:
     """Words to type where the board has a bundled config; else how the right bitstream is made."""
     board = session.board.name
-    same_isa = found.isa == Identity.of(session.config).isa
-    if same_isa and (known := _named(found.config)):
+    same_isa = actual.isa == Identity.of(session.config).isa
+    if same_isa and (known := _named(actual.config)):
         return f"; the board's is {known.name}: vdla board check --board {board} -c {known.name}"
     return f"; vdla synth --board {board} with this config makes it"
 

@@ -135,10 +135,10 @@ class _MemoryTest:
     def _wrong(self, at: int, words: Words) -> list[WrongWord]:
         """The words of a granule that aren't what was written."""
         self.session.transport.download(self.image, at, at + GRANULE)
-        found = self.image[at : at + GRANULE].view(np.uint32)
+        actual = self.image[at : at + GRANULE].view(np.uint32)
         return [
-            WrongWord(at + WORD_BYTES * int(i), int(words[i]), int(found[i]))
-            for i in np.flatnonzero(found != words)
+            WrongWord(at + WORD_BYTES * int(i), int(words[i]), int(actual[i]))
+            for i in np.flatnonzero(actual != words)
         ]
 
     def _judge(
@@ -164,7 +164,7 @@ class _MemoryTest:
         points = " and ".join(lines) or "no single line"
         return (
             f"{self.session.transport.name}: {pattern}: expected {first.expected:#010x} at byte "
-            f"{first.address:#x} of memory, found {first.found:#010x}: other bits {bits}; "
+            f"{first.address:#x} of memory, found {first.actual:#010x}: other bits {bits}; "
             f"{len(wrong):,} of {words:,} words differ, which points at {points}"
         )
 
@@ -174,6 +174,6 @@ def _first(word: WrongWord) -> Mapping[str, object]:
     return {
         "address": word.address,
         "written": f"{word.expected:#010x}",
-        "read": f"{word.found:#010x}",
+        "read": f"{word.actual:#010x}",
         "bits": set_bits(word.bits),
     }

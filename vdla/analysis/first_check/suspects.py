@@ -18,12 +18,12 @@ class WrongWord(NamedTuple):
 
     address: int
     expected: int
-    found: int
+    actual: int
 
     @property
     def bits(self) -> int:
         """The bits that differ."""
-        return self.expected ^ self.found
+        return self.expected ^ self.actual
 
 
 def set_bits(value: int) -> list[int]:
@@ -48,7 +48,7 @@ def address_suspects(
 
     Words hold their own addresses, all of which are in ``addresses``.
     """
-    if not all(word.found in addresses for word in wrong):
+    if not all(word.actual in addresses for word in wrong):
         return []
     bits = set_bits(reduce(or_, (word.bits for word in wrong), 0))
     if len(bits) > MOST_SUSPECTS:
