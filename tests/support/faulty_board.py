@@ -22,6 +22,9 @@ class SimulatedLine(FakeLine):
         super().__init__(config, memory=MEMORY_BYTES)
         self.count, self.end = count, end
 
+    def close(self):
+        """Lets nothing go."""
+
     def _run(self):
         start = self.get("DRAM_BASE")
         dram = self.memory[start : start + self.get("DRAM_SIZE")]
@@ -91,3 +94,7 @@ class Unplugged(SimulatedLine):
             raise OSError(5, "Input/output error")
         self.left -= 1
         super().write(data)
+
+    def close(self):
+        """Fails as a port does that isn't there any more."""
+        raise OSError(5, "Input/output error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from contextlib import suppress
 from pathlib import Path
 
 from vdla.analysis.first_check.session import Session
@@ -48,11 +49,12 @@ def check(options: BoardCheck, json: bool) -> None:
         with progress() as update:
             session = Session(board, config, transport, exact, options.programs, update)
             verdicts = run_steps(session, tell)
+        reached = "virtual" if options.virtual else port or "uio"
+        report = report_of(session, reached, verdicts)
+        write_text(path, jsonlib.dumps(report, indent=2) + "\n")
     finally:
-        transport.close()
-    reached = "virtual" if options.virtual else port or "uio"
-    report = report_of(session, reached, verdicts)
-    write_text(path, jsonlib.dumps(report, indent=2) + "\n")
+        with suppress(OSError):  # of a port that has gone away
+            transport.close()
     if json:
         print_json(report)
     else:
