@@ -38,6 +38,7 @@ SHORTER = {  # what a line does, it does less often
 WHOLE = "--model"  # of lockstep: a network's program, which has no number
 LEFT_OUT = {  # lines that aren't run, by a pattern, and why
     r"(--port|--board ulx3s --log|--device board(?!.*--virtual))": "needs a board",
+    r"^vdla board check ": "needs a board, or minutes; tests/vdla/test_board_check.py runs it",
     r"--farm|^vdla (farm|worker) ": "needs a farm; tests/vdla/test_farm.py has one",
     r"synth --board (ulx3s|pynq-z\d$|B)|^vdla synth --board pynq-z1 --config xc7z020$":
         "takes minutes of place and route; tests/boards does it",

@@ -1,4 +1,4 @@
-"""The command ``vdla`` and its groups, ``vdla isa``, ``vdla hw`` and ``vdla farm``; and workers.
+"""The command ``vdla`` and its groups: ``isa``, ``hw``, ``board`` and ``farm``; and workers.
 
 What a command needs is imported when it runs, so that help and listings come at once.
 """
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import click
 
+from vdla.options import BoardCheck
 from vdla.options.arguments import (
     FARM_ADDRESS,
     Argument,
@@ -47,6 +48,7 @@ app = Group(
 )  # fmt: skip
 isa_app = Group("isa", "The ISA's generated forms.")
 hw_app = Group("hw", "The accelerator's hardware.")
+board_app = Group("board", "Boards on your desk.")
 farm_app = Group("farm", "Machines that share work.")
 
 
@@ -113,6 +115,24 @@ def verilog(
     from vdla.commands import hardware
 
     hardware.verilog(config, output, settings or [])
+
+
+@command(board_app)
+def check(options: BoardCheck, json: Json = False) -> None:
+    """Check a board: identity, memory, programs, a network; writes a report for an issue.
+
+    Exit code 1 where a step fails. Those after it aren't run.
+
+    Examples:
+        vdla board check --board ulx3s --port /dev/ttyUSB0
+        vdla board check --board ulx3s --virtual --programs 1
+    """
+    from vdla.boards.board import packages
+
+    with packages("vdla board check"):  # the simulator's, which a Zynq's processor may not have
+        from vdla.commands import board_check
+
+    board_check.check(options, json)
 
 
 @command(farm_app)
@@ -186,5 +206,5 @@ def worker(
     farm.worker(address, folder, without_encryption, processes, resource or [])
 
 
-for _group in (isa_app, hw_app, farm_app):
+for _group in (isa_app, hw_app, board_app, farm_app):
     app.add_command(_group)

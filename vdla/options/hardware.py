@@ -1,4 +1,4 @@
-"""Options of the commands about hardware: ``lockstep`` and ``synth``.
+"""Options of the commands about hardware: ``lockstep``, ``synth`` and ``board check``.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -25,6 +25,7 @@ RANDOM_PROGRAMS = Only("model", given=False)
 NO_BOARD = Only("board", given=False)
 ON_BOARD = Only("board")
 NO_NETLIST = Only("netlist", given=False)
+NO_TWIN = Only("virtual", given=False)
 
 
 @dataclass(frozen=True)
@@ -96,3 +97,29 @@ class Synth:
     settings: Sequence[str] = fields.settings()
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
     progress: Progress = progress()
+
+
+@dataclass(frozen=True)
+class BoardCheck:
+    """Options of a board's first check: how it is reached, its config, where the report goes."""
+
+    board: str = fields.board("The board.", needed=True)
+    config: str | Path | Config | None = fields.config(
+        None, "A config's name or file; default: the board's."
+    )
+    settings: Sequence[str] = fields.settings()
+    port: str | None = option(
+        None, "--port", typed=str | None, only=[NO_TWIN], metavar="PORT",
+        help="The board's serial port, or a Zynq's bitstream for PYNQ; default: found.",
+    )  # fmt: skip
+    virtual: bool = option(
+        False, "--virtual", typed=bool,
+        help="Check the RTL of the whole board instead: some minutes.",
+    )  # fmt: skip
+    programs: int = option(
+        10, "--programs", typed=int, min=1, max=1000, help="Random programs to run."
+    )
+    out: Path | None = option(
+        None, "--out", typed=Path | None, metavar="FILE",
+        help="The report; default: board-check-BOARD.json.",
+    )  # fmt: skip

@@ -40,7 +40,7 @@ COMMANDS = {  # the commands by what they are for
     "Compile and run": ("compile", "run", "quantize", "package"),
     "Measure": ("compare", "offload", "lockstep"),
     "Search": ("tune", "evaluate", "explore"),
-    "Boards and hardware": ("synth", "hw", "isa"),
+    "Boards and hardware": ("synth", "board", "hw", "isa"),
     "Many machines": ("farm", "worker"),
     "Look up": ("models", "configs", "doctor", "schema", "completion"),
 }

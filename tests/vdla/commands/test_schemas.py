@@ -17,6 +17,8 @@ from vdla.options.spelling import UsageError
 
 ENERGY = ("--energy", "aladdin-45nm")
 COMMANDS = {  # quick ones; the rest of the tests check the others, wherever they print JSON
+    "board-check": [("board", "check", "--board", "pynq-z2", "-c", "tiny", "--virtual",
+                     "--programs", "1")],
     "compare": [("compare", "digits", "-c", "tiny", *ENERGY, "--same-schedule"),
                 ("compare", "digits", "--board", "pynq-z2")],
     "compare-configs": [("compare", "digits", "-c", "tiny", "-c", "paper")],
@@ -161,6 +163,7 @@ def refuses(name: str, value: dict) -> None:
 def test_the_schema_of_a_command_line():
     for line, name in (
         ("farm status", "farm-status"), ("run digits --check", "run-check"),
+        ("board check --board ulx3s", "board-check"),
         ("compare digits", "compare"), ("compare digits -c tiny -c paper", "compare-configs"),
         ("compare digits --latency 1,2", "compare-latency"), ("configs", "configs"),
         ("configs tiny", "configs-one"), ("tune digits --log t", "tune"),
@@ -188,6 +191,6 @@ def test_the_command_prints_one_or_lists_all(vdla):
     assert [name for name in names() if name not in listed] == []
     done = vdla("schema", "walk")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("vdla: schema: expected one of compare, ")
+    assert done.err.startswith("vdla: schema: expected one of board-check, ")
     with pytest.raises(UsageError, match="found walk"):
         schema("walk")
