@@ -2,34 +2,39 @@
 
     python tools/netlist_faults.py --board ulx3s --netlist synth
 
-Plants 64 faults of each kind (``boards/netlists/faults.py``), a fault in each lane, and runs random
-programs until each is found or the programs are over. A fault is found when an outcome differs from
-the simulator's as ``vdla lockstep --netlist`` compares them. One that is never reached, like a bit
-of a table that nothing reads, changes nothing: the share is of those that are reached.
+Plants faults (``boards/netlists/faults.py``) and runs random programs, each lane with a fault and a
+program of its own, until every fault is found or the rounds are over. A fault is found when an
+outcome differs from the simulator's as ``vdla lockstep --netlist`` compares them. One that no
+program reaches, like a bit of a table that nothing reads, changes nothing: shares are of the first
+faults of each kind that are reached.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from itertools import cycle, islice
 from pathlib import Path
 
 from vdla.analysis.case import Case, Ending, Outcome
 from vdla.analysis.cases import random_case
-from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import simulate
 from vdla.analysis.netlists import Netlists, difference
 from vdla.boards import find_board, memory_of
 from vdla.boards.flows import find_netlist, folder_of
 from vdla.boards.flows.nextpnr import MAPPED, PLACED
 from vdla.boards.netlists.bench import read_circuit
-from vdla.boards.netlists.faults import KINDS, PLACE, SEEN, Fault, plant
+from vdla.boards.netlists.circuit import simplified
+from vdla.boards.netlists.faults import KINDS, PLACE, SEEN, TABLE, plant
 from vdla.boards.netlists.lanes import LANES
 from vdla.isa.config import Config, load_config
 from vdla.isa.memory import Memory
 
 POOL = 16  # programs that one is chosen from
-MOST_CYCLES = 12_000  # of a program that is chosen
+MOST_CYCLES = 8_000  # of a program that is chosen
+SPARE = {TABLE: 6}  # times as many are planted of a kind of which few are reached
+
+Run = tuple[Case, Outcome]
 
 
 def main() -> None:
@@ -39,76 +44,76 @@ def main() -> None:
     parser.add_argument("--config")
     parser.add_argument("--netlist", choices=("synth", "routed"), default="synth")
     parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--each", type=int, default=LANES, help="faults of each kind")
-    parser.add_argument("--programs", type=int, default=24)
+    parser.add_argument("--each", type=int, default=20, help="faults of each kind")
+    parser.add_argument("--rounds", type=int, default=40, help="of 64 programs")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     board = find_board(options.board)
     config = load_config(options.config or board.config)
     name = {"synth": MAPPED, "routed": PLACED}[options.netlist]
     path = find_netlist(board, config, name, folder_of(board, config, options.out), _say)
-    memory = memory_of(board, config)
-    cases = rich_cases(config, memory, options.programs, options.seed)
-    print("kind | planted | reached | found | of those reached")
-    for kind in options.kinds.split(","):
-        circuit = read_circuit(path, board, config)
-        faults = plant(circuit, [kind] * options.each, options.seed)
-        machines = Netlists(circuit, board.name, config)
-        found, reached = _run(machines, faults, cases)
-        share = len(found) / max(len(reached | found), 1)
-        print(f"{kind} | {len(faults)} | {len(reached | found)} | {len(found)} | {share:.0%}")
-        for lane in sorted(reached - found):
-            print(f"reached and not found: {kind}: {faults[lane].where}", flush=True)
+    circuit = simplified(read_circuit(path, board, config))
+    kinds = [kind for kind in KINDS for _ in range(options.each * SPARE.get(kind, 1))]
+    faults = plant(circuit, kinds, options.seed)
+    runs = chosen_runs(config, memory_of(board, config), options.seed)
+    machines = Netlists(circuit, board.name, config)
+    found, reached = search(machines, len(faults), runs, options.rounds)
+    print("kind | planted | reached | of the first reached | found | share")
+    for kind in KINDS:
+        lanes = [number for number, fault in enumerate(faults) if fault.kind == kind]
+        seen = [number for number in lanes if number in reached]
+        first = seen[: options.each]
+        here = [number for number in first if number in found]
+        share = len(here) / max(len(first), 1)
+        print(f"{kind} | {len(lanes)} | {len(seen)} | {len(first)} | {len(here)} | {share:.0%}")
+        for number in sorted(set(first) - found):
+            print(f"  not found: {faults[number].where}")
 
 
-def rich_cases(
-    config: Config, memory: Memory, programs: int, seed: int
-) -> list[tuple[int, Case, Outcome]]:
-    """Sound programs that reach most goals of coverage together, of POOL times as many; with their
-    numbers and the simulator's outcomes. Each adds the most goals to those before it."""
-    pool, coverage = [], Coverage(config)
-    for number in range(seed, seed + POOL * programs):
+def chosen_runs(config: Config, memory: Memory, seed: int) -> list[Run]:
+    """Sound programs of most instructions, LANES of POOL times as many, with their outcomes."""
+    pool = []
+    for number in range(seed, seed + POOL * LANES):
         case = random_case(config, number)
         if case.mistake or case.purpose != Ending.FINISH:
             continue
         simulated = simulate(case, memory)
-        coverage.reached = set()
-        coverage.add(case, simulated)
         if simulated.cycles <= MOST_CYCLES:
-            pool.append((coverage.reached, number, case, simulated))
-    reached: set[str] = set()
-    chosen = []
-    while pool and len(chosen) < programs:
-        best = max(pool, key=lambda each: (len(each[0] - reached), len(each[0])))
-        pool.remove(best)
-        reached |= best[0]
-        chosen.append(best[1:])
-    return chosen
+            pool.append((case, simulated))
+    pool.sort(key=lambda run: len(run[0].stream.instructions), reverse=True)
+    return pool[: 4 * LANES]
 
 
-def _run(
-    machines: Netlists, faults: list[Fault], cases: list[tuple[int, Case, Outcome]]
+def search(
+    machines: Netlists, faults: int, runs: list[Run], rounds: int
 ) -> tuple[set[int], set[int]]:
-    """Lanes whose fault was found, and those whose fault was reached."""
+    """Faults that are found, and those that are reached.
+
+    In a round the lanes go to faults that aren't found yet, first to those that are reached, and a
+    fault has other programs in every round.
+    """
     found: set[int] = set()
     reached: set[int] = set()
-    for lane in range(len(faults)):
-        machines.bench.fix(PLACE.format(lane), 1 << lane)
     outputs = machines.bench.circuit.outputs
-    for number, case, simulated in cases:
-        some = [case] * len(faults)
-        outcomes = machines.run_netlist(some, [simulated] * len(faults))
-        for lane, outcome in enumerate(outcomes):
-            if machines.bench.lanes.get(outputs[SEEN.format(lane)]) >> lane & 1:
-                reached.add(lane)
-            if difference(case, simulated, outcome):
-                found.add(lane)
-        print(f"program {number}: {len(found)} found, {len(reached)} reached of {len(faults)}",
-              file=sys.stderr, flush=True)  # fmt: skip
-        if len(found) == len(faults):
+    programs = cycle(runs)
+    for number in range(rounds):
+        left = [fault for fault in range(faults) if fault not in found]
+        if number:
+            left = [fault for fault in left if fault in reached]
+        if not left:
             break
-    return found, reached
+        lanes = list(islice(cycle(left), number * 7, number * 7 + LANES))
+        some = list(islice(programs, LANES))
+        for fault in range(faults):
+            here = sum(1 << lane for lane, each in enumerate(lanes) if each == fault)
+            machines.bench.fix(PLACE.format(fault), here)
+        outcomes = machines.run_netlist(*map(list, zip(*some, strict=True)))
+        reached |= {f for f in range(faults) if machines.bench.lanes.get(outputs[SEEN.format(f)])}
+        for fault, (case, simulated), outcome in zip(lanes, some, outcomes, strict=True):
+            if difference(case, simulated, outcome):
+                found.add(fault)
+        _say(f"round: {len(found)} found, {len(reached)} reached of {faults}", number + 1, rounds)
+    return found, reached | found
 
 
 def _say(what: str, done: int, total: int) -> None:

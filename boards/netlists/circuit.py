@@ -188,9 +188,15 @@ def simplified(circuit: Circuit) -> Circuit:
 
 def _with_gates(circuit: Circuit, gates: list[Gate]) -> Circuit:
     return Circuit(
-        circuit.nets, gates, circuit.registers, circuit.small_rams, circuit.rams,
-        circuit.multipliers, circuit.inputs, circuit.outputs,
-    )  # fmt: skip
+        circuit.nets,
+        gates,
+        list(circuit.registers),
+        list(circuit.small_rams),
+        list(circuit.rams),
+        list(circuit.multipliers),
+        dict(circuit.inputs),
+        dict(circuit.outputs),
+    )
 
 
 def _folded(gate: Gate, constant: Mapping[Net, int]) -> tuple[tuple[Net, ...], int]:

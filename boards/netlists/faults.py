@@ -30,8 +30,8 @@ class Fault:
 
 
 def plant(circuit: Circuit, kinds: Sequence[str], seed: int) -> list[Fault]:
-    """Plants a fault of each kind in a circuit that is read, and not yet simplified: the first in
-    lane 0, and so on. Gives what they are."""
+    """Plants a fault of each kind in a simplified circuit of a chip: the first in lane 0, and so on.
+    Gives what they are."""
     rng = random.Random(seed)
     multipliers = list(circuit.multipliers)
     makers = {TABLE: _table, NET: _net, MULTIPLIER: _multiplier}

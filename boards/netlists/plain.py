@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from vdla.boards.netlists.cells import Cell, Module
-from vdla.boards.netlists.circuit import FAST, HIGH, Circuit, Port, Ram
+from vdla.boards.netlists.circuit import FAST, HIGH, LOW, Circuit, Port, Ram
 from vdla.boards.netlists.reader import Reader, Times
 from vdla.boards.virtual.chip import STORAGE
 
@@ -40,7 +40,8 @@ def read(module: Module) -> Circuit:
     """
     reader = Reader(module, NO_TIMES)
     circuit = reader.read({}, {"$lut": _lut, "$_DFF_P_": _flip_flop, STORAGE: _words})
-    driven = {gate.output for gate in circuit.gates} | {r.output for r in circuit.registers}
+    driven = {LOW, HIGH} | {gate.output for gate in circuit.gates}
+    driven |= {register.output for register in circuit.registers}
     driven |= {net for ram in circuit.rams for port in ram.ports for net in port.outputs}
     for name, bits in module.ports.items():
         for number, bit in enumerate(bits):
