@@ -2,7 +2,7 @@
 
     python tools/netlist_faults.py --board ulx3s --netlist synth
 
-Plants faults (``boards/netlists/faults.py``) and runs random programs, each lane with a fault and a
+Plants faults (``boards/netlists/faults.py``) and runs random programs, each copy with a fault and a
 program of its own, until every fault is found or the rounds are over. A fault is found when an
 outcome differs from the simulator's as ``vdla lockstep --netlist`` compares them. One that no
 program reaches, like a bit of a table that nothing reads, changes nothing: shares are of the first
@@ -25,8 +25,8 @@ from vdla.boards.flows import find_netlist, folder_of
 from vdla.boards.flows.nextpnr import MAPPED, PLACED
 from vdla.boards.netlists.bench import read_circuit
 from vdla.boards.netlists.circuit import simplified
+from vdla.boards.netlists.copies import COPIES
 from vdla.boards.netlists.faults import KINDS, PLACE, SEEN, TABLE, plant
-from vdla.boards.netlists.lanes import LANES
 from vdla.isa.config import Config, load_config
 from vdla.isa.memory import Memory
 
@@ -57,23 +57,23 @@ def main() -> None:
     faults = plant(circuit, kinds, options.seed)
     runs = chosen_runs(config, memory_of(board, config), options.seed)
     machines = Netlists(circuit, board.name, config)
-    found, reached = search(machines, len(faults), runs, options.rounds)
+    detected, reached = search(machines, len(faults), runs, options.rounds)
     print("kind | planted | reached | of the first reached | found | share")
     for kind in KINDS:
-        lanes = [number for number, fault in enumerate(faults) if fault.kind == kind]
-        seen = [number for number in lanes if number in reached]
+        copies = [number for number, fault in enumerate(faults) if fault.kind == kind]
+        seen = [number for number in copies if number in reached]
         first = seen[: options.each]
-        here = [number for number in first if number in found]
+        here = [number for number in first if number in detected]
         share = len(here) / max(len(first), 1)
-        print(f"{kind} | {len(lanes)} | {len(seen)} | {len(first)} | {len(here)} | {share:.0%}")
-        for number in sorted(set(first) - found):
+        print(f"{kind} | {len(copies)} | {len(seen)} | {len(first)} | {len(here)} | {share:.0%}")
+        for number in sorted(set(first) - detected):
             print(f"  not found: {faults[number].where}")
 
 
 def chosen_runs(config: Config, memory: Memory, seed: int) -> list[Run]:
-    """Sound programs of most instructions, LANES of POOL times as many, with their outcomes."""
+    """Sound programs of most instructions, COPIES of POOL times as many, with their outcomes."""
     pool = []
-    for number in range(seed, seed + POOL * LANES):
+    for number in range(seed, seed + POOL * COPIES):
         case = random_case(config, number)
         if case.mistake or case.purpose != Ending.FINISH:
             continue
@@ -81,7 +81,7 @@ def chosen_runs(config: Config, memory: Memory, seed: int) -> list[Run]:
         if simulated.cycles <= MOST_CYCLES:
             pool.append((case, simulated))
     pool.sort(key=lambda run: len(run[0].stream.instructions), reverse=True)
-    return pool[: 4 * LANES]
+    return pool[: 4 * COPIES]
 
 
 def search(
@@ -89,31 +89,32 @@ def search(
 ) -> tuple[set[int], set[int]]:
     """Faults that are found, and those that are reached.
 
-    In a round the lanes go to faults that aren't found yet, first to those that are reached, and a
+    In a round the copies go to faults that aren't found yet, first to those that are reached, and a
     fault has other programs in every round.
     """
-    found: set[int] = set()
+    detected: set[int] = set()
     reached: set[int] = set()
     outputs = machines.bench.circuit.outputs
     programs = cycle(runs)
     for number in range(rounds):
-        left = [fault for fault in range(faults) if fault not in found]
+        left = [fault for fault in range(faults) if fault not in detected]
         if number:
             left = [fault for fault in left if fault in reached]
         if not left:
             break
-        lanes = list(islice(cycle(left), number * 7, number * 7 + LANES))
-        some = list(islice(programs, LANES))
+        copies = list(islice(cycle(left), number * 7, number * 7 + COPIES))
+        some = list(islice(programs, COPIES))
         for fault in range(faults):
-            here = sum(1 << lane for lane, each in enumerate(lanes) if each == fault)
+            here = sum(1 << copy for copy, each in enumerate(copies) if each == fault)
             machines.bench.fix(PLACE.format(fault), here)
         outcomes = machines.run_netlist(*map(list, zip(*some, strict=True)))
-        reached |= {f for f in range(faults) if machines.bench.lanes.get(outputs[SEEN.format(f)])}
-        for fault, (case, simulated), outcome in zip(lanes, some, outcomes, strict=True):
+        reached |= {f for f in range(faults) if machines.bench.copies.get(outputs[SEEN.format(f)])}
+        for fault, (case, simulated), outcome in zip(copies, some, outcomes, strict=True):
             if difference(case, simulated, outcome):
-                found.add(fault)
-        _say(f"round: {len(found)} found, {len(reached)} reached of {faults}", number + 1, rounds)
-    return found, reached | found
+                detected.add(fault)
+        what = f"round: {len(detected)} found, {len(reached)} reached of {faults}"
+        _say(what, number + 1, rounds)
+    return detected, reached | detected
 
 
 def _say(what: str, done: int, total: int) -> None:

@@ -1,14 +1,13 @@
 """Surroundings of a chip: the board's SDRAM at its pads, as the model that virtual boards have.
 
 Here the model is behind the pads' registers themselves, which are in the netlist. It is made into
-gates and becomes part of the circuit, so each lane has one, and none is slower than the others.
+gates and becomes part of the circuit, so each copy has one, and none is slower than the others.
 """
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from amaranth import ClockDomain, Module, Mux, Signal
 from amaranth.back import rtlil
@@ -20,7 +19,7 @@ from vdla.boards.netlists import plain
 from vdla.boards.netlists.cells import read_module
 from vdla.boards.netlists.circuit import HIGH, LOW, Circuit, Gate, Net
 from vdla.boards.netlists.reader import DRIVES
-from vdla.boards.soc.sdram.chip import Command
+from vdla.boards.soc.sdram.chip import Chip, Command
 from vdla.boards.virtual.chip import STORAGE
 from vdla.boards.wiring import Clocks
 from vdla.isa.config import Config
@@ -39,7 +38,7 @@ LEVELS = {  # pads of a port, by the model's input; a board without one ties it 
 class Around(Component):
     """An SDRAM at a chip's pads. ``driven``: the pads of its data that the chip drives."""
 
-    def __init__(self, chip: Any, clocks: Clocks, words: int) -> None:
+    def __init__(self, chip: Chip, clocks: Clocks, words: int) -> None:
         self.sdram, self.late = Sdram(chip, clocks.sdram_hz, words, STORAGE), clocks.pads.late
         inner = self.sdram.signature.members
         super().__init__(
@@ -76,7 +75,7 @@ class Around(Component):
         return m
 
 
-def circuit_around(chip: Any, clocks: Clocks, config: Config) -> Circuit:
+def circuit_around(chip: Chip, clocks: Clocks, config: Config) -> Circuit:
     """The circuit of an SDRAM that a config's core is to have at its pads.
 
     Raises:
@@ -139,8 +138,8 @@ def _levels(chip: Circuit, around: Circuit) -> dict[Net, Net]:
 
 
 def _bits(chip: Circuit, pad: str, tied: Net, suffix: str = "") -> list[Net]:
-    """The nets of a pad's bits; where there is none, the level for as many bits as any port has."""
+    """The nets of a pad's bits; a board without the pad ties it to a level."""
     if f"{pad}{suffix}" in chip.outputs:
         return [chip.outputs[f"{pad}{suffix}"]]
     count = sum(f"{pad}[{n}]{suffix}" in chip.outputs for n in range(64))
-    return [chip.outputs[f"{pad}[{n}]{suffix}"] for n in range(count)] or [tied] * 1
+    return [chip.outputs[f"{pad}[{n}]{suffix}"] for n in range(count)] or [tied]

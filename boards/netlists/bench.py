@@ -23,8 +23,9 @@ from vdla.boards.netlists import ecp5, gowin
 from vdla.boards.netlists.around import circuit_around, joined
 from vdla.boards.netlists.cells import read_module
 from vdla.boards.netlists.circuit import CORE, FAST, Circuit, simplified
-from vdla.boards.netlists.lanes import LANES, Lanes
+from vdla.boards.netlists.copies import COPIES, Copies
 from vdla.boards.netlists.reader import LATE, LOCKED, Reader, Times
+from vdla.boards.soc.sdram.chip import Chip, whole_clocks
 from vdla.boards.soc.uart import divisor_of
 from vdla.boards.wiring import Clocks
 from vdla.isa.config import Config
@@ -48,7 +49,7 @@ LOCK_CLOCKS = 16  # until a PLL is locked, in which its clocks are there already
 SPARE_CLOCKS = 4000  # of a request's, for what the board does between its bytes
 REST_CLOCKS = 256  # behind a program: the last words arrive
 FRAME_BITS = 10  # of a byte on the line
-ALL = (1 << LANES) - 1
+ALL = (1 << COPIES) - 1
 SHOWN = ("STATUS", "FAULT_CAUSE", "FAULT_INSTRUCTION", "CYCLES_LOW", "CYCLES_HIGH")
 
 Bytes = NDArray[np.uint8]
@@ -111,39 +112,38 @@ class NetlistBench:
         line = (whole.inputs[LINE[0]], whole.outputs[LINE[1]])
         divisor = divisor_of(clocks.hz)
         self.byte_clocks = FRAME_BITS * divisor
-        self.lanes = Lanes(whole, *line, divisor, clocks.pads.ratio)
+        self.copies = Copies(whole, *line, divisor, clocks.pads.ratio)
         self._tag = 0
         self._start(clocks, module.CHIP)
 
-    def _start(self, clocks: Clocks, chip: object) -> None:
+    def _start(self, clocks: Clocks, chip: Chip) -> None:
         """Switches the boards on: the PLL locks, and the memory is set up."""
-        self.lanes.run(LOCK_CLOCKS)
-        self.lanes.set(self.circuit.inputs[LOCKED], ALL)
-        power_up: float = chip.power_up  # type: ignore[attr-defined]
-        self.lanes.run(int(power_up * clocks.hz / 1e9) + SPARE_CLOCKS)
-        self.lanes.save()
+        self.copies.run(LOCK_CLOCKS)
+        self.copies.set(self.circuit.inputs[LOCKED], ALL)
+        self.copies.run(whole_clocks(chip.power_up, clocks.hz) + SPARE_CLOCKS)
+        self.copies.save()
 
     def fix(self, name: str, word: int) -> None:
-        """Holds an input at levels, a bit for each lane, from power-up on."""
-        self.lanes.restore()
-        self.lanes.set(self.circuit.inputs[name], word)
-        self.lanes.save()
+        """Holds an input at levels, a bit for each copy, from power-up on."""
+        self.copies.restore()
+        self.copies.set(self.circuit.inputs[name], word)
+        self.copies.save()
 
     def run(self, programs: Sequence[Program]) -> list[Result]:
         """Runs up to 64 programs, one on each board, from the state after power-up."""
-        self.lanes.restore()
-        for lane, program in enumerate(programs):
-            self._words(lane, program.dram.size)[:] = program.dram
+        self.copies.restore()
+        for copy, program in enumerate(programs):
+            self._words(copy, program.dram.size)[:] = program.dram
         writes = [program_registers(p.identity, p.base, p.length, 0, p.dram.size) for p in programs]
         first = register("PROGRAM_ISA").offset
         words = [b"".join(v.to_bytes(link.WORD, "little") for v in w.values()) for w in writes]
         self._answers(Op.WRITE_REGISTERS, first, len(writes[0]), words)
         start = START.to_bytes(link.WORD, "little")
         self._answers(Op.WRITE_REGISTERS, register("CONTROL").offset, 1, [start] * len(words))
-        self.lanes.run(max(p.cycles for p in programs) + REST_CLOCKS)
+        self.copies.run(max(p.cycles for p in programs) + REST_CLOCKS)
         broken = self._broken()
         values = self._values(len(programs))
-        drams = [self._words(lane, p.dram.size).copy() for lane, p in enumerate(programs)]
+        drams = [self._words(copy, p.dram.size).copy() for copy, p in enumerate(programs)]
         return [
             self._result(*each) for each in zip(values, drams, broken[: len(drams)], strict=True)
         ]
@@ -166,46 +166,46 @@ class NetlistBench:
             trouble,
         )
 
-    def _values(self, lanes: int) -> list[dict[str, int]]:
-        """The registers that are shown, by name, of each lane; none where no sound answer came."""
-        result: list[dict[str, int]] = [{} for _ in range(lanes)]
+    def _values(self, copies: int) -> list[dict[str, int]]:
+        """The registers that are shown, by name, of each copy; none where no sound answer came."""
+        result: list[dict[str, int]] = [{} for _ in range(copies)]
         for names in _runs((*SHOWN, *_counters(self.config))):
             answers = self._answers(
-                Op.READ_REGISTERS, register(names[0]).offset, len(names), [b""] * lanes
+                Op.READ_REGISTERS, register(names[0]).offset, len(names), [b""] * copies
             )
-            for lane, answer in enumerate(answers):
+            for copy, answer in enumerate(answers):
                 if answer is not None:
                     words = np.frombuffer(answer, "<u4").tolist()
-                    result[lane] |= dict(zip(names, words, strict=True))
+                    result[copy] |= dict(zip(names, words, strict=True))
         every = len(SHOWN) + len(_counters(self.config))
         return [values if len(values) == every else {} for values in result]
 
     def _broken(self) -> list[int]:
-        """The SDRAM's first broken rule in each lane, as a number; 0 for none."""
+        """The SDRAM's first broken rule in each copy, as a number; 0 for none."""
         nets = [(n, net) for n in range(8) if (net := self.circuit.outputs.get(f"broken[{n}]"))]
-        words = [(n, self.lanes.get(net)) for n, net in nets]
-        return [sum((word >> lane & 1) << n for n, word in words) for lane in range(LANES)]
+        words = [(n, self.copies.get(net)) for n, net in nets]
+        return [sum((word >> copy & 1) << n for n, word in words) for copy in range(COPIES)]
 
-    def _words(self, lane: int, size: int) -> Bytes:
-        """The first bytes of a lane's SDRAM."""
-        return self.lanes.words(self._storage, lane, size)
+    def _words(self, copy: int, size: int) -> Bytes:
+        """The first bytes of a copy's SDRAM."""
+        return self.copies.words(self._storage, copy, size)
 
     # The line -------------------------------------------------------------------------------------
 
     def _answers(
         self, op: Op, offset: int, count: int, words: Sequence[bytes]
     ) -> list[bytes | None]:
-        """The words of each lane's answer to a request."""
+        """The words of each copy's answer to a request."""
         self._tag = (self._tag + 1) % 256
         frames = [link.request(self._tag, op, offset, count, each) for each in words]
         carried = 0 if words[0] else count * link.WORD
         size = link.REPLY_HEADER + carried + link.CHECKSUM
-        for lane in range(LANES):
-            self.lanes.receive(lane)
-        self.lanes.send(frames)
+        for copy in range(COPIES):
+            self.copies.receive(copy)
+        self.copies.send(frames)
         clocks = (len(frames[0]) + size + 1) * self.byte_clocks + SPARE_CLOCKS
-        self.lanes.run(clocks, size, (1 << len(frames)) - 1)
-        return [self._answer(self.lanes.receive(lane), size, count) for lane in range(len(frames))]
+        self.copies.run(clocks, size, (1 << len(frames)) - 1)
+        return [self._answer(self.copies.receive(copy), size, count) for copy in range(len(frames))]
 
     def _answer(self, heard: bytes, size: int, count: int) -> bytes | None:
         try:

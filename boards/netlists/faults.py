@@ -1,11 +1,11 @@
-"""Faults planted in a netlist's circuit, one in each lane: a synthesis or a router might make them.
+"""Faults planted in a netlist's circuit, as a synthesis or a router might make them.
 
     table       one bit of a gate's table is wrong
     net         an input of a gate, a register or a RAM has another register's net
     multiplier  a factor's sign is taken wrongly, or a register of a factor or product is left out
 
-In its lane a planted fault takes the place of what is sound; every other lane is as before. A fault
-is *reached* once something differs at its place: a bit of a table that no program reads is none.
+A fault takes the place of what is sound in some copies; every other copy is as before. It is
+*reached* once something differs at its place: a bit of a table that no program reads is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vdla.boards.netlists.circuit import CORE, Circuit, Gate, Multiplier, Net, R
 
 TABLE, NET, MULTIPLIER = "table", "net", "multiplier"
 KINDS = (TABLE, NET, MULTIPLIER)
-PLACE, SEEN = "fault {}", "reached {}"  # an input that is high in its lane; an output of its lane
+PLACE, SEEN = "fault {}", "reached {}"  # an input that is high in its copy; an output of its copy
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Fault:
 
 
 def plant(circuit: Circuit, kinds: Sequence[str], seed: int) -> list[Fault]:
-    """Plants a fault of each kind in a simplified circuit of a chip: the first in lane 0, and so on.
-    Gives what they are."""
+    """Plants faults of these kinds in a simplified circuit of a chip, each behind an input PLACE
+    that is high in the copies that are to have it. Gives what they are."""
     rng = random.Random(seed)
     multipliers = list(circuit.multipliers)
     makers = {TABLE: _table, NET: _net, MULTIPLIER: _multiplier}
@@ -118,7 +118,7 @@ def _multiplier(circuit: Circuit, here: Net, draw: _Draw) -> tuple[str, Net]:
 
 
 def _leave_out(circuit: Circuit, here: Net, number: int) -> Net:
-    """Leaves a register out in a lane; gives the net that says that this makes a difference."""
+    """Leaves a register out in a copy; gives the net that says that this makes a difference."""
     register = circuit.registers[number]
     held = circuit.net()
     circuit.registers[number] = register._replace(output=held)

@@ -1,4 +1,4 @@
-"""Tables of a circuit for ``lanes.cpp``: what it evaluates, in which order, and what it keeps."""
+"""Tables of a circuit for ``copies.cpp``: what it evaluates, in which order, and what it keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 class Tables(NamedTuple):
-    """Arrays as the structures of ``lanes.cpp`` have them, one row for each."""
+    """Arrays as the structures of ``copies.cpp`` have them, one row for each."""
 
     runs: Numbers
     gates: Numbers

@@ -52,12 +52,12 @@ def test_the_netlist_that_is_there_is_taken(netlist, out):
 
 
 @pytest.mark.long
-def test_planted_faults_are_found_in_their_lanes_alone(netlist):
+def test_planted_faults_are_found_in_their_copies_alone(netlist):
     circuit = simplified(read_circuit(netlist, ULX3S, TINY))
     faults = plant(circuit, [*KINDS, TABLE], seed=3)
     machines = Netlists(circuit, "ulx3s", TINY)
-    for lane in range(len(faults) - 1):  # the last is planted nowhere
-        machines.bench.fix(PLACE.format(lane), 1 << lane)
+    for copy in range(len(faults) - 1):  # the last is planted nowhere
+        machines.bench.fix(PLACE.format(copy), 1 << copy)
     found, reached = set(), set()
     cases = [machines.possible(random_case(TINY, number)) for number in range(80)]
     cases = [case for case in cases if case.purpose == Ending.FINISH and not case.mistake]
@@ -65,14 +65,14 @@ def test_planted_faults_are_found_in_their_lanes_alone(netlist):
     for case in cases[-3:]:
         (simulated, _), *_ = machines.run([case])
         outcomes = machines.run_netlist([case] * len(faults), [simulated] * len(faults))
-        for lane, outcome in enumerate(outcomes):
+        for copy, outcome in enumerate(outcomes):
             if (
-                machines.bench.lanes.get(machines.bench.circuit.outputs[SEEN.format(lane)]) >> lane
+                machines.bench.copies.get(machines.bench.circuit.outputs[SEEN.format(copy)]) >> copy
                 & 1
             ):
-                reached.add(lane)
+                reached.add(copy)
             if difference(case, simulated, outcome):
-                found.add(lane)
+                found.add(copy)
     assert len(faults) - 1 not in found
     assert len(found) >= len(faults) // 4
     assert found <= reached

@@ -12,7 +12,7 @@ from vdla.boards.flows.tools import call, find_yosys
 from vdla.boards.netlists import plain
 from vdla.boards.netlists.cells import Cell, read_module
 from vdla.boards.netlists.circuit import CORE, Circuit, Net, simplified
-from vdla.boards.netlists.lanes import LANES, Lanes
+from vdla.boards.netlists.copies import COPIES, Copies
 from vdla.boards.netlists.reader import Reader, Times
 
 CLOCK = "clk"  # the input that clocks registers
@@ -72,30 +72,30 @@ def _driven(circuit: Circuit) -> set[Net]:
     return nets | {net for m in circuit.multipliers for net in m.product}
 
 
-def lanes_of(circuit: Circuit) -> tuple[Circuit, Lanes]:
-    """Lanes of a circuit that has no serial line."""
+def copies_of(circuit: Circuit) -> tuple[Circuit, Copies]:
+    """Copies of a circuit that has no serial line."""
     circuit.inputs["unused"] = circuit.net()
     whole = simplified(circuit)
-    return whole, Lanes(whole, whole.inputs["unused"], 1, 4, 1)
+    return whole, Copies(whole, whole.inputs["unused"], 1, 4, 1)
 
 
 def first_difference(ours: Circuit, theirs: Circuit, clocks: int, seed: int = 0) -> str:
     """The first output that differs under random inputs, and in which clock; nothing if none."""
     rng = random.Random(seed)
-    (a, left), (b, right) = lanes_of(ours), lanes_of(theirs)
+    (a, left), (b, right) = copies_of(ours), copies_of(theirs)
     names = [name for name in b.inputs if name != "unused" and not name.startswith(f"{CLOCK}[")]
     assert set(names) >= {n for n in a.inputs if n not in ("unused", f"{CLOCK}[0]")}
     for clock in range(clocks):
         for name in names:
-            word = rng.getrandbits(LANES)
+            word = rng.getrandbits(COPIES)
             right.set(b.inputs[name], word)
             if name in a.inputs:
                 left.set(a.inputs[name], word)
-        for lanes in (left, right):
-            lanes.evaluate()
+        for copies in (left, right):
+            copies.evaluate()
         for name in b.outputs:
             if left.get(a.outputs[name]) != right.get(b.outputs[name]):
                 return f"{name} in clock {clock}"
-        for lanes in (left, right):
-            lanes.run(1)
+        for copies in (left, right):
+            copies.run(1)
     return ""

@@ -2,7 +2,7 @@
 
 A netlist is spoken to as the board will be, over its serial line: so what is compared is how a
 program ends, its cycles, the counters, and its DRAM. When instructions start and finish can't be
-seen from there, nor what the scratchpads hold. Programs run 64 at a time, a netlist in each lane.
+seen from there, nor what the scratchpads hold. Programs run 64 at a time, a netlist in each copy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vdla.analysis.machines import Difference, first_difference, simulate
 from vdla.boards import find_board, memory_of
 from vdla.boards.netlists.bench import NetlistBench, Program, Result
 from vdla.boards.netlists.circuit import Circuit
-from vdla.boards.netlists.lanes import LANES
+from vdla.boards.netlists.copies import COPIES
 from vdla.isa.config import Config
 from vdla.isa.memory import Memory
 
@@ -93,8 +93,8 @@ def lockstep_netlist(
     Up to ``keep`` differences are kept, as they were seen; all are counted.
     """
     tally = Tally()
-    for first in range(seed, seed + programs, LANES):
-        numbers = range(first, min(first + LANES, seed + programs))
+    for first in range(seed, seed + programs, COPIES):
+        numbers = range(first, min(first + COPIES, seed + programs))
         cases = [machines.possible(random_case(machines.config, number)) for number in numbers]
         outcomes = machines.run(cases)
         for number, case, (simulated, netlist) in zip(numbers, cases, outcomes, strict=True):

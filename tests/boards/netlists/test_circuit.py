@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from tests.support.netlists import first_difference, lanes_of
+from tests.support.netlists import copies_of, first_difference
 from vdla.boards.board import BoardError
 from vdla.boards.netlists.circuit import CORE, HIGH, LOW, Circuit, Mode, Port, Ram, simplified
+from vdla.boards.netlists.copies import COPIES, Copies
 from vdla.boards.netlists.faults import MULTIPLIER, NET, PLACE, SEEN, TABLE, plant
-from vdla.boards.netlists.lanes import LANES, Lanes
 from vdla.boards.netlists.tables import tables_of
 
-ALL = (1 << LANES) - 1
+ALL = (1 << COPIES) - 1
 BITS, DEPTH = 6, 4  # of a RAM's word, and of its address
 
 
@@ -40,21 +40,21 @@ def test_a_simplified_circuit_computes_the_same(seed: int) -> None:
     twice = simplified(simplified(random_circuit(seed)))
     whole = random_circuit(seed)
     assert len(twice.gates) < len(whole.gates)
-    circuit, lanes = lanes_of(random_circuit(seed))
+    circuit, copies = copies_of(random_circuit(seed))
     whole.inputs["unused"] = whole.net()
-    plain = Lanes(whole, whole.inputs["unused"], HIGH, 4, 1)
+    plain = Copies(whole, whole.inputs["unused"], HIGH, 4, 1)
     rng = random.Random(seed)
     for _ in range(50):
         for name in whole.inputs:
-            word = rng.getrandbits(LANES)
+            word = rng.getrandbits(COPIES)
             plain.set(whole.inputs[name], word)
-            lanes.set(circuit.inputs[name], word)
+            copies.set(circuit.inputs[name], word)
         plain.evaluate()
-        lanes.evaluate()
+        copies.evaluate()
         for name, net in whole.outputs.items():
-            assert plain.get(net) == lanes.get(circuit.outputs[name]), name
+            assert plain.get(net) == copies.get(circuit.outputs[name]), name
         plain.run(1)
-        lanes.run(1)
+        copies.run(1)
 
 
 def memory(modes: tuple[Mode, Mode]) -> Circuit:
@@ -74,29 +74,29 @@ def memory(modes: tuple[Mode, Mode]) -> Circuit:
 
 @pytest.mark.parametrize("modes", [(Mode.BEFORE, Mode.KEEP), (Mode.THROUGH, Mode.BEFORE)])
 def test_a_ram_does_what_its_ports_say(modes: tuple[Mode, Mode]) -> None:
-    circuit, lanes = lanes_of(memory(modes))
+    circuit, copies = copies_of(memory(modes))
     rng = random.Random(0)
-    words = [[0b101010 if row == 3 else 0 for row in range(1 << DEPTH)] for _ in range(LANES)]
-    shown = [[0, 0] for _ in range(LANES)]
+    words = [[0b101010 if row == 3 else 0 for row in range(1 << DEPTH)] for _ in range(COPIES)]
+    shown = [[0, 0] for _ in range(COPIES)]
     for _ in range(200):
-        levels = {name: rng.getrandbits(LANES) for name in circuit.inputs if name != "unused"}
+        levels = {name: rng.getrandbits(COPIES) for name in circuit.inputs if name != "unused"}
         for name, word in levels.items():
-            lanes.set(circuit.inputs[name], word)
-        lanes.run(1)
-        for lane in range(LANES):
-            step(modes, words[lane], shown[lane], levels, lane)
+            copies.set(circuit.inputs[name], word)
+        copies.run(1)
+        for copy in range(COPIES):
+            step(modes, words[copy], shown[copy], levels, copy)
             for n in range(2):
-                q = [lanes.get(circuit.outputs[f"q{n}[{i}]"]) >> lane & 1 for i in range(BITS)]
-                assert sum(bit << i for i, bit in enumerate(q)) == shown[lane][n]
+                q = [copies.get(circuit.outputs[f"q{n}[{i}]"]) >> copy & 1 for i in range(BITS)]
+                assert sum(bit << i for i, bit in enumerate(q)) == shown[copy][n]
 
 
 def step(
-    modes: tuple[Mode, Mode], words: list[int], shown: list[int], levels: dict[str, int], lane: int
+    modes: tuple[Mode, Mode], words: list[int], shown: list[int], levels: dict[str, int], copy: int
 ) -> None:
-    """A clock of one lane's RAM, by its rules."""
+    """A clock of one copy's RAM, by its rules."""
 
     def number(name: str, count: int) -> int:
-        return sum((levels[f"{name}[{i}]"] >> lane & 1) << i for i in range(count))
+        return sum((levels[f"{name}[{i}]"] >> copy & 1) << i for i in range(count))
 
     at = [number(f"a{n}", DEPTH) for n in range(2)]
     on = [number(f"e{n}", 1) for n in range(2)]
@@ -119,15 +119,15 @@ def step(
 
 
 def test_a_saved_state_comes_back() -> None:
-    circuit, lanes = lanes_of(memory((Mode.BEFORE, Mode.BEFORE)))
+    circuit, copies = copies_of(memory((Mode.BEFORE, Mode.BEFORE)))
     for name in ("a0[0]", "w0[0]", "d0[1]", "e0[0]", "e1[0]"):
-        lanes.set(circuit.inputs[name], ALL)
-    lanes.save()
-    lanes.run(3)
-    assert lanes.words(0, 5, 2)[1] == 0b010
-    lanes.restore()
-    assert lanes.words(0, 5, 2)[1] == 0
-    assert lanes.get(circuit.outputs["q0[1]"]) == 0
+        copies.set(circuit.inputs[name], ALL)
+    copies.save()
+    copies.run(3)
+    assert copies.words(0, 5, 2)[1] == 0b010
+    copies.restore()
+    assert copies.words(0, 5, 2)[1] == 0
+    assert copies.get(circuit.outputs["q0[1]"]) == 0
 
 
 def test_gates_in_a_circle_are_refused() -> None:
@@ -140,7 +140,7 @@ def test_gates_in_a_circle_are_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fault_shows_in_its_lane_alone(seed: int) -> None:
+def test_a_fault_shows_in_its_copy_alone(seed: int) -> None:
     sound = simplified(random_circuit(seed))
     for a in range(2):
         factor = tuple(sound.registered(CORE, net) for net in sound.inputs.values())
@@ -152,7 +152,7 @@ def test_a_fault_shows_in_its_lane_alone(seed: int) -> None:
     kinds = [TABLE, NET, MULTIPLIER] * 20
     faults = plant(faulty, kinds, seed)
     places = {PLACE.format(n): 1 << n for n in range(len(faults))}
-    left, right = lanes_of(sound), lanes_of(faulty)
+    left, right = copies_of(sound), copies_of(faulty)
     for name, word in places.items():
         right[1].set(right[0].inputs[name], word)
     differs, reached = outcomes(left, right, len(faults), seed)
@@ -168,23 +168,23 @@ def _multiplier(factor: tuple[int, ...], product: tuple[int, ...]):
 
 
 def outcomes(left, right, faults: int, seed: int) -> tuple[int, int]:
-    """Lanes in which an output differs, and those in which a fault was reached."""
+    """Copies in which an output differs, and those in which a fault was reached."""
     rng = random.Random(seed)
-    (a, lanes_a), (b, lanes_b) = left, right
+    (a, copies_a), (b, copies_b) = left, right
     differs = reached = 0
     for _ in range(200):
         for n in range(8):
             word = ALL * rng.getrandbits(1)
-            lanes_a.set(a.inputs[f"in[{n}]"], word)
-            lanes_b.set(b.inputs[f"in[{n}]"], word)
-        lanes_a.evaluate()
-        lanes_b.evaluate()
+            copies_a.set(a.inputs[f"in[{n}]"], word)
+            copies_b.set(b.inputs[f"in[{n}]"], word)
+        copies_a.evaluate()
+        copies_b.evaluate()
         for name, net in a.outputs.items():
-            differs |= lanes_a.get(net) ^ lanes_b.get(b.outputs[name])
-        lanes_a.run(1)
-        lanes_b.run(1)
+            differs |= copies_a.get(net) ^ copies_b.get(b.outputs[name])
+        copies_a.run(1)
+        copies_b.run(1)
         for n in range(faults):
-            reached |= lanes_b.get(b.outputs[SEEN.format(n)]) & 1 << n
+            reached |= copies_b.get(b.outputs[SEEN.format(n)]) & 1 << n
     return differs, reached
 
 

@@ -1,4 +1,4 @@
-// A circuit of gates, registers and memories, with one bit of a word for each of 64 lanes: 64 boards
+// A circuit of gates, registers and memories, with one bit of a word for each of 64 copies: 64 boards
 // at once, each with its own serial line and its own memory's words.
 //
 // tables.py makes the tables. In a clock the serial lines are set, gates are evaluated in order, and
@@ -18,7 +18,7 @@
 namespace {
 
 using Word = uint64_t;
-constexpr int kLanes = 64;
+constexpr int kCopies = 64;
 constexpr int kDataBits = 8, kFrameBits = 10;
 constexpr Word kAll = ~Word{0};
 enum Kind { kSmallRam = 5, kMultiplier = 6 };
@@ -41,10 +41,10 @@ struct Multiplier {
 };
 
 // Rows of bits to columns: bit j of row i becomes bit i of row j.
-void transpose(Word m[kLanes]) {
+void transpose(Word m[kCopies]) {
     Word mask = 0x00000000FFFFFFFFull;
     for (int j = 32; j; j >>= 1, mask ^= mask << j) {
-        for (int k = 0; k < kLanes; k = ((k | j) + 1) & ~j) {
+        for (int k = 0; k < kCopies; k = ((k | j) + 1) & ~j) {
             const Word t = ((m[k] >> j) ^ m[k | j]) & mask;
             m[k] ^= t << j;
             m[k | j] ^= t;
@@ -56,7 +56,7 @@ class Port {
   public:
     int clock, mode, enable, chunk;
     std::vector<int32_t> address, writes, data, out;
-    Word rows[kLanes];  // per lane: the address, the writes and the data of this clock
+    Word rows[kCopies];  // per copy: the address, the writes and the data of this clock
     Word enabled = 0, writing = 0;
 
     const int32_t* read(const int32_t* from) {
@@ -69,7 +69,7 @@ class Port {
         return from;
     }
 
-    // Takes what is at the inputs; false if nothing happens in any lane.
+    // Takes what is at the inputs; false if nothing happens in any copy.
     bool sample(const Word* nets) {
         enabled = nets[enable];
         writing = 0;
@@ -82,23 +82,23 @@ class Port {
         if (writing) {
             for (int32_t net : data) rows[row++] = nets[net];
         }
-        while (row < kLanes) rows[row++] = 0;
+        while (row < kCopies) rows[row++] = 0;
         transpose(rows);
         return true;
     }
 
-    Word row(int lane) const { return rows[lane] & ((Word{1} << address.size()) - 1); }
+    Word row(int copy) const { return rows[copy] & ((Word{1} << address.size()) - 1); }
 
-    // The bits that a lane writes, and what it writes there.
-    Word mask(int lane) const {
-        const Word on = rows[lane] >> address.size();
+    // The bits that a copy writes, and what it writes there.
+    Word mask(int copy) const {
+        const Word on = rows[copy] >> address.size();
         Word result = 0;
         for (size_t i = 0; i < writes.size(); ++i) {
             if (on >> i & 1) result |= ((Word{1} << chunk) - 1) << (i * chunk);
         }
         return result;
     }
-    Word value(int lane) const { return rows[lane] >> (address.size() + writes.size()); }
+    Word value(int copy) const { return rows[copy] >> (address.size() + writes.size()); }
 };
 
 class Ram {
@@ -111,23 +111,23 @@ class Ram {
         width = *from++, bits = *from++, bytes = *from++, outside = *from++;
         ports.resize(*from++);
         for (Port& port : ports) from = port.read(from);
-        words = static_cast<uint8_t*>(std::calloc(kLanes, lane_bytes()));
+        words = static_cast<uint8_t*>(std::calloc(kCopies, copy_bytes()));
         const int count = *from++;  // words that aren't zero: row, low half, high half
         for (int i = 0; i < count; ++i, from += 3) {
             const Word word = uint32_t(from[1]) | Word(uint32_t(from[2])) << 32;
-            for (int lane = 0; lane < kLanes; ++lane) store(lane, from[0], word);
+            for (int copy = 0; copy < kCopies; ++copy) store(copy, from[0], word);
         }
         return from;
     }
 
-    size_t lane_bytes() const { return (size_t{1} << bits) * bytes; }
-    uint8_t* at(int lane, Word row) const { return words + lane * lane_bytes() + row * bytes; }
-    Word load(int lane, Word row) const {
+    size_t copy_bytes() const { return (size_t{1} << bits) * bytes; }
+    uint8_t* at(int copy, Word row) const { return words + copy * copy_bytes() + row * bytes; }
+    Word load(int copy, Word row) const {
         Word result = 0;
-        std::memcpy(&result, at(lane, row), bytes);
+        std::memcpy(&result, at(copy, row), bytes);
         return result;
     }
-    void store(int lane, Word row, Word word) { std::memcpy(at(lane, row), &word, bytes); }
+    void store(int copy, Word row, Word word) { std::memcpy(at(copy, row), &word, bytes); }
 
     // Takes what is at the inputs of the ports whose clock is among `clocks`.
     void sample(int clocks, const Word* nets) {
@@ -144,9 +144,9 @@ class Ram {
         }
         for (Port* port : active_) {
             for (Word left = port->writing; left; left &= left - 1) {
-                const int lane = __builtin_ctzll(left);
-                const Word row = port->row(lane), mask = port->mask(lane);
-                store(lane, row, (load(lane, row) & ~mask) | (port->value(lane) & mask));
+                const int copy = __builtin_ctzll(left);
+                const Word row = port->row(copy), mask = port->mask(copy);
+                store(copy, row, (load(copy, row) & ~mask) | (port->value(copy) & mask));
             }
         }
     }
@@ -155,20 +155,20 @@ class Ram {
     std::vector<Port*> active_;
 
     void read_out(const Port& port, Word* nets) {
-        Word read[kLanes] = {};
+        Word read[kCopies] = {};
         Word keeps = ~port.enabled;
         if (port.mode == kKeep) keeps |= port.writing;
         for (Word left = ~keeps; left; left &= left - 1) {
-            const int lane = __builtin_ctzll(left);
-            read[lane] = load(lane, port.row(lane));
-            if (port.mode == kThrough && port.writing >> lane & 1) {
-                const Word mask = port.mask(lane);
-                read[lane] = (read[lane] & ~mask) | (port.value(lane) & mask);
+            const int copy = __builtin_ctzll(left);
+            read[copy] = load(copy, port.row(copy));
+            if (port.mode == kThrough && port.writing >> copy & 1) {
+                const Word mask = port.mask(copy);
+                read[copy] = (read[copy] & ~mask) | (port.value(copy) & mask);
             }
             for (const Port* other : active_) {
-                if (other != &port && other->writing >> lane & 1 &&
-                    other->row(lane) == port.row(lane)) {
-                    read[lane] ^= other->mask(lane);
+                if (other != &port && other->writing >> copy & 1 &&
+                    other->row(copy) == port.row(copy)) {
+                    read[copy] ^= other->mask(copy);
                 }
             }
         }
@@ -186,7 +186,7 @@ class Lines {
     int32_t to_board = 0, from_board = 0, divisor = 1;
 
     void send(const uint8_t* bytes, int count) {
-        sent_.assign(bytes, bytes + size_t(count) * kLanes);
+        sent_.assign(bytes, bytes + size_t(count) * kCopies);
         size_ = count;
         byte_ = bit_ = clock_ = 0;
     }
@@ -198,9 +198,9 @@ class Lines {
             word_ = bit_ == 0 ? 0 : kAll;
             if (0 < bit_ && bit_ <= kDataBits) {
                 word_ = 0;
-                for (int lane = 0; lane < kLanes; ++lane) {
-                    const uint8_t byte = sent_[size_t(lane) * size_ + byte_];
-                    word_ |= Word(byte >> (bit_ - 1) & 1) << lane;
+                for (int copy = 0; copy < kCopies; ++copy) {
+                    const uint8_t byte = sent_[size_t(copy) * size_ + byte_];
+                    word_ |= Word(byte >> (bit_ - 1) & 1) << copy;
                 }
             }
         }
@@ -215,11 +215,11 @@ class Lines {
     void hear(Word line) {
         if (line == kAll && !hearing_) return;
         for (Word left = hearing_ | ~line; left; left &= left - 1) {
-            const int lane = __builtin_ctzll(left);
-            Ear& ear = ears_[lane];
-            const bool level = line >> lane & 1;
-            if (!(hearing_ >> lane & 1)) {
-                hearing_ |= Word{1} << lane;
+            const int copy = __builtin_ctzll(left);
+            Ear& ear = ears_[copy];
+            const bool level = line >> copy & 1;
+            if (!(hearing_ >> copy & 1)) {
+                hearing_ |= Word{1} << copy;
                 ear.bits = kFrameBits;
                 ear.wait = divisor / 2;
             }
@@ -228,22 +228,22 @@ class Lines {
             if (--ear.bits) {
                 ear.byte = uint8_t(ear.byte >> 1 | (level ? 0x80 : 0));
             } else {
-                hearing_ &= ~(Word{1} << lane);
+                hearing_ &= ~(Word{1} << copy);
                 if (level) ear.heard.push_back(ear.byte);
             }
         }
     }
 
-    int receive(int lane, uint8_t* bytes, int most) {
-        auto& heard = ears_[lane].heard;
+    int receive(int copy, uint8_t* bytes, int most) {
+        auto& heard = ears_[copy].heard;
         int count = 0;
         for (; count < most && !heard.empty(); heard.pop_front()) bytes[count++] = heard.front();
         return count;
     }
 
-    bool all_have(size_t count, Word lanes) const {
-        for (; lanes; lanes &= lanes - 1) {
-            if (ears_[__builtin_ctzll(lanes)].heard.size() < count) return false;
+    bool all_have(size_t count, Word copies) const {
+        for (; copies; copies &= copies - 1) {
+            if (ears_[__builtin_ctzll(copies)].heard.size() < count) return false;
         }
         return true;
     }
@@ -263,7 +263,7 @@ class Lines {
     std::vector<uint8_t> sent_;
     int size_ = 0, byte_ = 0, bit_ = 0, clock_ = 0;
     Word word_ = kAll, hearing_ = 0;
-    Ear ears_[kLanes];
+    Ear ears_[kCopies];
 };
 
 template <class T>
@@ -373,7 +373,7 @@ class Boards {
     State state() const {
         State result{nets, small_, {}};
         for (const Ram& ram : rams) {
-            const size_t size = ram.outside ? 0 : ram.lane_bytes() * kLanes;
+            const size_t size = ram.outside ? 0 : ram.copy_bytes() * kCopies;
             result.rams.emplace_back(ram.words, ram.words + size);
         }
         return result;
@@ -434,7 +434,7 @@ class Boards {
     }
 
     void multiply(const Multiplier& m) {
-        Word rows[kLanes] = {};
+        Word rows[kCopies] = {};
         for (int i = 0; i < 18; ++i) rows[i] = nets[m.a[i]], rows[18 + i] = nets[m.b[i]];
         rows[36] = nets[m.sign_a], rows[37] = nets[m.sign_b];
         transpose(rows);
@@ -470,32 +470,32 @@ class Boards {
 
 extern "C" {
 
-void* vdla_lanes_new(const int32_t* counts, const int32_t* runs, const int32_t* gates,
+void* vdla_copies_new(const int32_t* counts, const int32_t* runs, const int32_t* gates,
                      const int32_t* registers, const int32_t* small_rams,
                      const int32_t* multipliers, const int32_t* rams, const uint64_t* initial,
                      const uint16_t* small_words) {
     return new Boards{counts,      runs, gates,   registers,  small_rams,
                       multipliers, rams, initial, small_words};
 }
-void vdla_lanes_free(Boards* boards) { delete boards; }
-void vdla_lanes_save(Boards* boards) { boards->save(); }
-void vdla_lanes_restore(Boards* boards) { boards->restore(); }
-void vdla_lanes_set(Boards* boards, int32_t net, uint64_t word) { boards->nets[net] = word; }
-uint64_t vdla_lanes_get(Boards* boards, int32_t net) { return boards->nets[net]; }
-void vdla_lanes_evaluate(Boards* boards) { boards->evaluate(); }
-uint8_t* vdla_lanes_words(Boards* boards, int32_t ram, int32_t lane) {
-    return boards->rams[ram].at(lane, 0);
+void vdla_copies_free(Boards* boards) { delete boards; }
+void vdla_copies_save(Boards* boards) { boards->save(); }
+void vdla_copies_restore(Boards* boards) { boards->restore(); }
+void vdla_copies_set(Boards* boards, int32_t net, uint64_t word) { boards->nets[net] = word; }
+uint64_t vdla_copies_get(Boards* boards, int32_t net) { return boards->nets[net]; }
+void vdla_copies_evaluate(Boards* boards) { boards->evaluate(); }
+uint8_t* vdla_copies_words(Boards* boards, int32_t ram, int32_t copy) {
+    return boards->rams[ram].at(copy, 0);
 }
-void vdla_lanes_send(Boards* boards, const uint8_t* bytes, int32_t count) {
+void vdla_copies_send(Boards* boards, const uint8_t* bytes, int32_t count) {
     boards->lines.send(bytes, count);
 }
-int32_t vdla_lanes_receive(Boards* boards, int32_t lane, uint8_t* bytes, int32_t most) {
-    return boards->lines.receive(lane, bytes, most);
+int32_t vdla_copies_receive(Boards* boards, int32_t copy, uint8_t* bytes, int32_t most) {
+    return boards->lines.receive(copy, bytes, most);
 }
-// Lets clocks pass, until so many bytes have come from each of some lanes; the clocks that passed.
-int64_t vdla_lanes_run(Boards* boards, int64_t clocks, int32_t bytes, uint64_t lanes) {
+// Lets clocks pass, until so many bytes have come from each of some copies; the clocks that passed.
+int64_t vdla_copies_run(Boards* boards, int64_t clocks, int32_t bytes, uint64_t copies) {
     int64_t passed = 0;
-    while (passed < clocks && !(bytes && boards->lines.all_have(size_t(bytes), lanes))) {
+    while (passed < clocks && !(bytes && boards->lines.all_have(size_t(bytes), copies))) {
         boards->clock();
         ++passed;
     }

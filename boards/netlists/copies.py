@@ -1,4 +1,4 @@
-"""Sixty-four boards at once: a circuit in ``lanes.cpp``, a bit of a word for each."""
+"""Sixty-four boards at once: a circuit in ``copies.cpp``, a bit of a word for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vdla.runtime.rtl.verilate import cached, compile_library
 from vdla.support.files import digest
 
 HERE = Path(__file__).parent
-LANES = 64
+COPIES = 64
 HANDLE, I32, I64, U64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "new": (HANDLE, [HANDLE] * 9),
@@ -33,8 +33,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-class Lanes:
-    """A circuit in 64 lanes, each with its own state.
+class Copies:
+    """A circuit in 64 copies, each with its own state.
 
     ``to_board`` and ``from_board`` are the nets of the serial line, with ``divisor`` clocks to a
     bit; ``ratio`` is the FAST clock's to CORE's. A clock is one of CORE's.
@@ -58,7 +58,7 @@ class Lanes:
         self._handle = self._functions["new"](*(array.ctypes.data for array in arrays))
 
     def close(self) -> None:
-        """Frees the lanes."""
+        """Frees the copies."""
         if getattr(self, "_handle", None) is not None:
             self._functions["free"](self._handle)
             self._handle = None
@@ -66,43 +66,43 @@ class Lanes:
     __del__ = close
 
     def set(self, net: Net, word: int) -> None:
-        """Sets an input: a bit for each lane."""
+        """Sets an input: a bit for each copy."""
         self._call("set", net, word)
 
     def get(self, net: Net) -> int:
-        """Levels of a net: a bit for each lane."""
+        """Levels of a net: a bit for each copy."""
         return int(self._call("get", net))
 
     def evaluate(self) -> None:
         """Lets the gates follow the inputs, without a clock."""
         self._call("evaluate")
 
-    def run(self, clocks: int, wanted: int = 0, lanes: int = 0) -> int:
-        """Lets clocks pass, until ``wanted`` bytes have come from each of some lanes; the number of
-        clocks that passed."""
-        return int(self._call("run", clocks, wanted, lanes))
+    def run(self, clocks: int, wanted: int = 0, copies: int = 0) -> int:
+        """Lets clocks pass, until ``wanted`` bytes have come from each of some copies; gives the
+        number of clocks that passed."""
+        return int(self._call("run", clocks, wanted, copies))
 
     def send(self, messages: Sequence[bytes]) -> None:
-        """Begins to send each lane its bytes; all have as many, and the lanes left get zeros."""
+        """Begins to send each copy its bytes; all have as many, and the copies left get zeros."""
         size = len(messages[0])
         if any(len(each) != size for each in messages):
             raise ValueError("expected messages of one length")
-        spare = bytes(size * (LANES - len(messages)))
+        spare = bytes(size * (COPIES - len(messages)))
         self._call("send", b"".join(messages) + spare, size)
 
-    def receive(self, lane: int, most: int = 4096) -> bytes:
-        """Bytes that have come from a lane."""
+    def receive(self, copy: int, most: int = 4096) -> bytes:
+        """Bytes that have come from a copy."""
         buffer = ctypes.create_string_buffer(most)
-        count = self._call("receive", lane, buffer, most)
+        count = self._call("receive", copy, buffer, most)
         return buffer.raw[:count]
 
-    def words(self, ram: int, lane: int, size: int) -> NDArray[np.uint8]:
-        """The first bytes of a lane's RAM, to read and write."""
-        at = self._call("words", ram, lane)
+    def words(self, ram: int, copy: int, size: int) -> NDArray[np.uint8]:
+        """The first bytes of a copy's RAM, to read and write."""
+        at = self._call("words", ram, copy)
         return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), (size,))
 
     def save(self) -> None:
-        """Keeps the state of all lanes, but for what is outside of the chips."""
+        """Keeps the state of all copies, but for what is outside of the chips."""
         self._call("save")
 
     def restore(self) -> None:
@@ -115,16 +115,16 @@ class Lanes:
 
 def _functions() -> dict[str, Any]:
     """The library's functions; it is built once, then cached."""
-    source = HERE / "lanes.cpp"
+    source = HERE / "copies.cpp"
 
     def make(work: Path) -> None:
-        compile_library(work, source, "liblanes.so")
+        compile_library(work, source, "libcopies.so")
 
-    key = f"lanes-{digest((source,))}"
-    library = ctypes.CDLL(str(cached(key, "liblanes.so", "netlists", "64 lanes", make)))
+    key = f"copies-{digest((source,))}"
+    library = ctypes.CDLL(str(cached(key, "libcopies.so", "netlists", "64 copies", make)))
     result = {}
     for name, (kind, arguments) in FUNCTIONS.items():
-        function = getattr(library, f"vdla_lanes_{name}")
+        function = getattr(library, f"vdla_copies_{name}")
         function.restype, function.argtypes = kind, arguments
         result[name] = function
     return result
