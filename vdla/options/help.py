@@ -24,7 +24,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     "The device and the host": devices.SECTION,
     "Measurement": (
         "--latency", "--same-schedule", "--energy", "--check", "--samples", "--images", "--profile",
-        "--level", "--coverage", "--programs", "--memories",
+        "--level", "--coverage", "--programs", "--memories", "--netlist",
     ),
     "The search": (
         "--trials", "--budget", "--time", "--searcher", "--strategy", "--seed", "--log", "--resume",
