@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.boards import find_module
-from vdla.boards.board import Board
+from vdla.boards.board import Board, BoardError
 from vdla.boards.models.sdram import Broken
 from vdla.boards.netlists import ecp5, gowin
 from vdla.boards.netlists.around import circuit_around, joined
 from vdla.boards.netlists.cells import read_module
 from vdla.boards.netlists.circuit import CORE, FAST, Circuit, simplified
 from vdla.boards.netlists.copies import COPIES, Copies
-from vdla.boards.netlists.reader import LATE, LOCKED, Reader, Times
+from vdla.boards.netlists.reader import LATE, LOCKED, OSCILLATOR, Reader, Times
 from vdla.boards.soc.sdram.chip import Chip, whole_clocks
 from vdla.boards.soc.uart import divisor_of
 from vdla.boards.wiring import Clocks
@@ -45,6 +45,7 @@ from vdla.runtime.board.link import FrameError, Op, Status
 
 FAMILIES = {"LFE5": ecp5, "GW2A": gowin}  # by a device's first letters
 LINE = ("uart_0__rx__io", "uart_0__tx__io")
+CLOCK_PIN = "sdram_0__clk__io"
 LOCK_CLOCKS = 16  # until a PLL is locked, in which its clocks are there already
 SPARE_CLOCKS = 4000  # of a request's, for what the board does between its bytes
 REST_CLOCKS = 256  # behind a program: the last words arrive
@@ -86,8 +87,17 @@ def read_circuit(path: Path, board: Board, config: Config) -> Circuit:
         BoardError: the file is no netlist, is for another clock, or has cells that aren't known.
     """
     family = FAMILIES[board.device[:4]]
-    times = times_of(find_module(board.name).clocks_of(config))
-    return Reader(read_module(path), times).read(family.FIRST, family.KINDS)
+    wiring = find_module(board.name).WIRING
+    reader = Reader(read_module(path), times_of(wiring.clocks_of(config)))
+    circuit = reader.read(family.FIRST, family.KINDS)
+    ways = {
+        "the PLL's input": (circuit.outputs[OSCILLATOR], f"{wiring.oscillator}_0__io"),
+        "the SDRAM's clock pin": (circuit.outputs.get(CLOCK_PIN), LATE),
+    }
+    for what, (net, name) in ways.items():
+        if net != circuit.inputs.get(name):
+            raise BoardError(f"{path}: expected {name} at {what}, found another net")
+    return circuit
 
 
 def times_of(clocks: Clocks) -> Times:

@@ -118,7 +118,7 @@ def comb(reader: Reader, cell: Cell) -> None:
 
 
 def flip_flop(reader: Reader, cell: Cell) -> None:
-    """TRELLIS_FF. A reset that isn't synchronous comes with a clock, too (``Reader.check``)."""
+    """TRELLIS_FF. A reset that needs no clock takes one here, too (``Reader.asynchronous``)."""
     enable = _muxed(reader, cell, "CE", "1")
     reset = _muxed(reader, cell, "LSR", open_level=LOW)
     if cell.text("SRMODE") == "ASYNC":
@@ -383,13 +383,13 @@ KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
     "TRELLIS_DPR16X4": small_ram,
     "DP16KD": block_ram,
     "MULT18X18D": multiplier,
-    "TRELLIS_IO": pad,
     "IOLOGIC": pad_registers,
     "SIOLOGIC": pad_registers,
     "ODDRX1F": double_rate,
+    "TRELLIS_IO": pad,
 }
-FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {  # where clocks come from
-    "EHXPLLL": pll,
+FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {  # what leads nets elsewhere, and clocks
     "DCCA": buffer,
     "TRELLIS_RAMW": small_ram_write,
+    "EHXPLLL": pll,
 }

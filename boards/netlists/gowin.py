@@ -291,4 +291,4 @@ KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
     **dict.fromkeys(("IBUF", "OBUF", "TBUF", "IOBUF"), pad),
     **dict.fromkeys(("BLOCKER_LUT", "BLOCKER_FF", "DUMMY_CELL", "GSR"), nothing),
 }
-FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {"rPLL": pll, "BUFG": buffer}
+FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {"BUFG": buffer, "rPLL": pll}

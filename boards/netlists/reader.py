@@ -26,6 +26,7 @@ from vdla.boards.netlists.circuit import (
 
 LATE = "late"  # the clock of the SDRAM's pin
 LOCKED = "locked"
+OSCILLATOR = "oscillator"  # the output that is the PLL's input
 DRIVES = ".drives"  # behind a pad's name: the output that says whether it drives its pin
 NEAR = Fraction(1, 1000)  # MHz, and ns: so near is the same
 
@@ -166,7 +167,7 @@ class Reader:
     def lock(self, cell: Cell, pin: str, oscillator: str) -> None:
         """Takes the output that says that a PLL has locked, and the pad of its oscillator."""
         self.circuit.inputs[LOCKED] = self.output(cell, pin)
-        self.circuit.outputs["oscillator"] = self.pin(cell, oscillator)
+        self.circuit.outputs[OSCILLATOR] = self.pin(cell, oscillator)
 
     def clock_out(self, cell: Cell, data: Sequence[str], clock: str, output: str) -> None:
         """Takes a register of double rate that shows a clock, high in its first half.

@@ -94,6 +94,20 @@ def test_a_cell_that_is_set_otherwise_is_refused(netlist, tmp_path, change, mess
         read_circuit(tmp_path / MAPPED, ULX3S, TINY)
 
 
+@pytest.mark.parametrize(("pin", "message"), [
+    ("CLKI", "expected clk25_0__io at the PLL's input, found another net"),
+    ("CLKOS", "expected one of the PLL's clocks for registers at CLK, found another net"),
+])  # fmt: skip
+def test_a_clock_from_elsewhere_is_refused(netlist, tmp_path, pin, message):
+    changed = json.loads(netlist.read_text())
+    module = changed["modules"]["vdla"]
+    pll = next(c for c in module["cells"].values() if c["type"] == "EHXPLLL")
+    pll["connections"][pin] = module["ports"]["uart_0__rx__io"]["bits"]
+    (tmp_path / MAPPED).write_text(json.dumps(changed))
+    with pytest.raises(BoardError, match=message):
+        read_circuit(tmp_path / MAPPED, ULX3S, TINY)
+
+
 def test_an_unknown_cell_is_named(netlist, tmp_path):
     changed = json.loads(netlist.read_text())
     next(iter(changed["modules"]["vdla"]["cells"].values()))["type"] = "SERDES"
