@@ -31,16 +31,6 @@ SYNTHESIS = "synth_gowin -nowidelut -family gw2a"
 QUEUES = """\
 setattr -set ram_style "block" -set no_rw_check 1 *_queue.fifo/m:storage
 """
-
-# As yosys's own mapping, but for a delay that is given: without it, abc9 spends LUTs to be faster
-# than the clock.
-MAPPING = """\
-sort
-read_verilog -icells -lib -specify +/abc9_model.v
-scratchpad -set abc9.D 20000
-abc9 -maxlut 4 -W 500
-clean
-"""
 NEXTPNR = "nextpnr-himbaechel-gowin"
 WHEEL = f"yowasp-{NEXTPNR}"
 DERATING = 0.8
@@ -107,7 +97,7 @@ def design(board: Board, config: Config) -> tuple[Files, Sequence[str]]:
 
 def script() -> str:
     """Maps ``vdla.il`` for Gowin into ``vdla.json``."""
-    return yosys_script(SYNTHESIS, before=QUEUES, mapping=MAPPING, then="map_cells")
+    return yosys_script(SYNTHESIS, before=QUEUES)
 
 
 def move(netlist: Path) -> None:
