@@ -6,18 +6,31 @@ taken to be reached.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.files import write
 from vdla.boards.flows.nextpnr import PLACED, Counted, Family, Files, make_bitstream, planned
 from vdla.boards.flows.script import yosys_script
+from vdla.boards.flows.slots import fill_slots
 from vdla.boards.flows.tools import Progress
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-SYNTHESIS = "synth_gowin -family gw2a"
+# LUTs of five inputs and more are two LUTs and a multiplexer, behind which a flip-flop takes a slot
+# of its own: 1,400 of them in config nano, and 483 such flip-flops.
+SYNTHESIS = "synth_gowin -nowidelut -family gw2a"
+
+# A RAM16SDP4 keeps a block of eight LUTs and six flip-flops to itself, for four bits: 176 of them
+# hold the instructions in front of the engines, in config nano. Block RAM gives an entry a cycle
+# later, like the register that is there; an entry is never read in the cycle that writes it, which
+# yosys doesn't see (hw/fifo.py).
+QUEUES = """\
+setattr -set ram_style "block" -set no_rw_check 1 *_queue.fifo/m:storage
+"""
 NEXTPNR = "nextpnr-himbaechel-gowin"
 WHEEL = f"yowasp-{NEXTPNR}"
 DERATING = 0.8
@@ -69,6 +82,7 @@ def family(board: Board) -> Family:
         bitstream=f"{NAME}.fs",
         counted=COUNTED,
         cells=CELLS,
+        move=move,
         derating=DERATING,
         reason=REASON,
     )
@@ -78,11 +92,23 @@ def design(board: Board, config: Config) -> tuple[Files, Sequence[str]]:
     """The design's files, by their names, and nextpnr's options for the device."""
     plan = planned(board, config)
     files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.cst")}
-    files[f"{NAME}.ys"] = yosys_script(SYNTHESIS)
+    files[f"{NAME}.ys"] = script()
     options = ["--device", board.device, "--freq", f"{board.clock_hz / 1e6:g}"]
     for option in (f"family={die_of(board)}", f"cst={NAME}.cst"):
         options += ["--vopt", option]
     return files, options
+
+
+def script() -> str:
+    """Maps ``vdla.il`` for Gowin into ``vdla.json``."""
+    return yosys_script(SYNTHESIS, before=QUEUES)
+
+
+def move(netlist: Path) -> None:
+    """Makes the most of the device's slots in yosys's netlist (``slots.py``)."""
+    design = json.loads(netlist.read_text())
+    fill_slots(design["modules"])
+    write(netlist.parent, {netlist.name: json.dumps(design)})
 
 
 def die_of(board: Board) -> str:

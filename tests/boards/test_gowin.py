@@ -9,11 +9,10 @@ from tests.support.pretend_tools import NEXTPNR, YOSYS, make_tool
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import gowin
-from vdla.boards.flows.script import yosys_script
 from vdla.hw.verilog import NAME, run_yosys
 from vdla.isa.config import load_config
 
-BOARD, NANO = find_board("tang-nano-20k"), load_config("nano")
+BOARD, NANO = find_board("tang-nano-20k"), load_config("nano", ["clock_mhz=48"])
 CELLS = {"LUT3": 500, "LUT4": 400, "ALU": 80, "RAM16SDP4": 5, "DFFE": 700, "MULT18X18": 20,
          "MULT36X36": 2, "SDPB": 7, "MUX2_LUT5": 30}  # fmt: skip
 NAMES = ("IOB", "LUT4", "DFF", "MULT9X9", "MULT18X18", "MULT36X36", "BSRAM")
@@ -29,6 +28,7 @@ def tools(tmp_path, monkeypatch):
         make_tool(tmp_path, monkeypatch, name, text, **known)
 
     monkeypatch.setattr(gowin, "design", lambda board, config: ({"vdla.il": ""}, ()))
+    monkeypatch.setattr(gowin, "move", lambda netlist: None)  # cells without pins stay
     make("yosys", YOSYS, CELLS=CELLS)
     make("nextpnr-himbaechel-gowin", NEXTPNR, MHZ=62.5)
     make("gowin_pack", PACK)
@@ -90,7 +90,7 @@ def test_two_products_take_one_multiplier(tmp_path):
         "module vdla(input [17:0] a, input signed [7:0] b, output signed [26:0] y);\n"
         "assign y = $signed({1'b0, a[16:0]}) * b; endmodule\n"
     )
-    script = yosys_script(gowin.SYNTHESIS).replace("read_rtlil vdla.il", "read_verilog vdla.v")
+    script = gowin.script().replace("read_rtlil vdla.il", "read_verilog vdla.v")
     (tmp_path / f"{NAME}.ys").write_text(script)
     run_yosys(["-q", f"{NAME}.ys"], tmp_path)
     cells = json.loads((tmp_path / f"{NAME}.json").read_text())["modules"][NAME]["cells"]
@@ -101,5 +101,5 @@ def test_two_products_take_one_multiplier(tmp_path):
 def test_the_real_tools_meet_the_clock(vdla, tmp_path):
     done = vdla("synth", "--board", "tang-nano-20k", "--out", tmp_path, "--json")
     assert done.code == 0, done.err
-    assert done.json["fmax_mhz"] >= 48
+    assert done.json["fmax_mhz"] >= 36
     assert re.fullmatch(r"nextpnr-himbaechel-gowin [\d.]+", done.json["clock"]["tool"])
