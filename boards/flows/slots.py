@@ -1,4 +1,4 @@
-"""What a netlist of yosys takes of a Gowin's slots, made less and said beforehand.
+"""Slots of a Gowin that a netlist of yosys takes: made fewer, and said beforehand.
 
 A slot is a LUT and the flip-flop behind it. nextpnr-himbaechel gives a flip-flop no input but its
 own slot's LUT, or ALU: one that anything else drives takes a slot, with a LUT that passes it on.
