@@ -1,4 +1,4 @@
-"""What a netlist of yosys takes of a Gowin's slots, made less and told to nextpnr beforehand.
+"""Slots of a Gowin in a netlist of yosys: fewer are taken, and nextpnr is told which ones.
 
 A slot is a LUT and the flip-flop behind it. nextpnr-himbaechel gives a flip-flop no input but its
 own slot's LUT, or ALU: one that anything else drives takes a slot, with a LUT that passes it on.
