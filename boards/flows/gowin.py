@@ -38,8 +38,8 @@ REASON = "delays of Gowin's wires are some 20 % too short in it"
 REGISTERS = ("", "E", "R", "RE", "S", "SE", "C", "CE", "P", "PE")
 BLOCK_RAMS = ("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM", "pROMX9")
 CELLS = {  # nextpnr's names of what ``available`` counts, and what each takes of it
-    "lut": {"LUT4": 1},
-    "ff": {"DFF": 1},
+    "lut": {"LUT4": 1, "ALU": 1, "RAM16SDP4": 4},  # beside the four that it consists of
+    "ff": {"DFF": 1, "RAM16SDP4": 6},
     "dsp": {"MULT9X9": 1, "MULT18X18": 1, "MULT36X36": 4},
     "bram": {"BSRAM": 1},
 }

@@ -15,7 +15,7 @@ from vdla.isa.config import load_config
 BOARD, NANO = find_board("tang-nano-20k"), load_config("nano", ["clock_mhz=48"])
 CELLS = {"LUT3": 500, "LUT4": 400, "ALU": 80, "RAM16SDP4": 5, "DFFE": 700, "MULT18X18": 20,
          "MULT36X36": 2, "SDPB": 7, "MUX2_LUT5": 30}  # fmt: skip
-NAMES = ("IOB", "LUT4", "DFF", "MULT9X9", "MULT18X18", "MULT36X36", "BSRAM")
+NAMES = ("IOB", "LUT4", "DFF", "MULT9X9", "MULT18X18", "MULT36X36", "BSRAM", "ALU", "RAM16SDP4")
 PACK = "open(sys.argv[4], 'wb').write(b'bits of ' + open(sys.argv[5], 'rb').read())\n"
 
 
@@ -39,7 +39,12 @@ def test_what_comes_out(tools, tmp_path):
     made = gowin.synthesize(BOARD, NANO, tmp_path / "out")
     assert made.bitstream == str(tmp_path / "out" / "vdla.fs")
     assert (tmp_path / "out" / "vdla.fs").read_bytes() == b"bits of config"
-    assert made.used == {"lut": 10, "ff": 20, "dsp": 30 + 40 + 4 * 50, "bram": 60}
+    assert made.used == {
+        "lut": 10 + 70 + 4 * 80,
+        "ff": 20 + 6 * 80,
+        "dsp": 30 + 40 + 4 * 50,
+        "bram": 60,
+    }
     assert (made.toolchain, made.clock.board, made.clock.seed) == ("gowin", "tang-nano-20k", 1)
 
 
