@@ -69,6 +69,7 @@ def make_bitstream(
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
     board = clocked(board, config)
+    find_yosys()
     nextpnr, packer = _find_nextpnr(family), find(*family.packer)
     discard(folder, family.bitstream)
     progress("design", 0, 4)

@@ -12,7 +12,8 @@ json.dump({"modules": {"vdla": {"cells": cells}}}, open("vdla.json", "w"))
 """
 )
 NEXTPNR = """
-open(MADE, "w").write("config")
+for path in (MADE, sys.argv[sys.argv.index("--write") + 1]):
+    open(path, "w").write("config")
 json.dump({"utilization": {n: {"used": 10 * i, "available": 99} for i, n in enumerate(NAMES)},
            "fmax": {"a": {"achieved": MHZ, "constraint": CLOCK}, "b": {"achieved": 500}}},
           open("report.json", "w"))
