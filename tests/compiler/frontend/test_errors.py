@@ -74,7 +74,7 @@ def test_not_onnx(tmp_path):
 
 
 @settings(max_examples=25)
-@given(part=st.floats(0.0, 0.999))
+@given(part=st.floats(0.0, 0.98))  # behind the graph lie fields that a model may lack
 def test_truncated_anywhere(tmp_path_factory, part):
     data = model_path("digits").read_bytes()
     path = tmp_path_factory.mktemp("cut") / "cut.onnx"
