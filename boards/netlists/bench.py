@@ -89,7 +89,7 @@ def read_circuit(path: Path, board: Board, config: Config) -> Circuit:
     family = FAMILIES[board.device[:4]]
     wiring = find_module(board.name).WIRING
     reader = Reader(read_module(path), times_of(wiring.clocks_of(config)))
-    circuit = reader.read(family.FIRST, family.KINDS)
+    circuit = reader.read(family.KINDS)
     ways = {
         "the PLL's input": (circuit.outputs[OSCILLATOR], f"{wiring.oscillator}_0__io"),
         "the SDRAM's clock pin": (circuit.outputs.get(CLOCK_PIN), LATE),

@@ -165,6 +165,15 @@ class Circuit:
         self.registers.append(Register(clock, net, data, enable, reset))
         return net
 
+    def registers_before(
+        self, clock: str, outputs: Sequence[Net], *, enable: Net = HIGH, reset: Net = LOW
+    ) -> tuple[Net, ...]:
+        """Adds registers that drive these nets; gives the new nets that they take."""
+        nets = tuple(self.net() for _ in outputs)
+        for data, output in zip(nets, outputs, strict=True):
+            self.registered(clock, data, enable=enable, reset=reset, output=output)
+        return nets
+
 
 def number_of(bits: Iterable[str]) -> int:
     """The number whose binary digits these are, the highest first; unknown ones are 0."""

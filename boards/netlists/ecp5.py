@@ -234,10 +234,7 @@ def _read(
     if cell.text(f"REGMODE_{port}", "NOREG") == "NOREG":
         return outputs
     enable = _muxed(reader, cell, f"OCE{port}")
-    held = tuple(reader.circuit.net() for _ in outputs)
-    for net, output in zip(held, outputs, strict=True):
-        reader.circuit.registered(clock, net, enable=enable, output=output)
-    return held
+    return reader.circuit.registers_before(clock, outputs, enable=enable)
 
 
 def _inverted(cell: Cell, port: str) -> bool:
@@ -274,17 +271,14 @@ def multiplier(reader: Reader, cell: Cell) -> None:
     for pin in ("SOURCEA", "SOURCEB"):
         if reader.constant(reader.pin(cell, pin)) != LOW:
             raise BoardError(f"cell {cell.name}: expected {pin} low, found a net")
-    inner = product
     if (clock := cell.text("REG_OUTPUT_CLK", "NONE")) != "NONE":
         enable = reader.pin(cell, cell.text("REG_OUTPUT_CE", "CE0"))
         reset = reader.pin(cell, cell.text("REG_OUTPUT_RST", "RST0"))
-        inner = tuple(reader.circuit.net() for _ in product)
-        for data, output in zip(inner, product, strict=True):
-            reader.circuit.registered(
-                reader.clock(cell, clock), data, enable=enable, reset=reset, output=output
-            )
+        product = reader.circuit.registers_before(
+            reader.clock(cell, clock), product, enable=enable, reset=reset
+        )
     signs = (reader.pin(cell, "SIGNEDA"), reader.pin(cell, "SIGNEDB"))
-    reader.circuit.multipliers.append(Multiplier(a, b, signs, inner))
+    reader.circuit.multipliers.append(Multiplier(a, b, signs, product))
 
 
 def _has_input(cell: Cell, port: str) -> bool:
@@ -373,7 +367,10 @@ def buffer(reader: Reader, cell: Cell) -> None:
     reader.alias(cell, "CLKI", "CLKO")
 
 
-KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
+KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {  # in the order in which they are read
+    "DCCA": buffer,
+    "TRELLIS_RAMW": small_ram_write,
+    "EHXPLLL": pll,
     "LUT4": lut4,
     "PFUMX": mux("ALUT", "BLUT", "C0"),
     "L6MUX21": mux("D1", "D0", "SD"),
@@ -387,9 +384,4 @@ KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
     "SIOLOGIC": pad_registers,
     "ODDRX1F": double_rate,
     "TRELLIS_IO": pad,
-}
-FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {  # what leads nets elsewhere, and clocks
-    "DCCA": buffer,
-    "TRELLIS_RAMW": small_ram_write,
-    "EHXPLLL": pll,
 }

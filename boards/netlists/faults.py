@@ -91,8 +91,8 @@ def _net(circuit: Circuit, here: Net, draw: _Draw) -> tuple[str, Net]:
 
 def _multiplier(circuit: Circuit, here: Net, draw: _Draw) -> tuple[str, Net]:
     """A multiplier's sign, or its registers."""
-    each = draw.rng.choice(draw.multipliers)
-    at = draw.multipliers.index(each)
+    at = draw.rng.randrange(len(draw.multipliers))
+    each = draw.multipliers[at]
     ways = {"sign of a": each.signs[:1], "sign of b": each.signs[1:]}
     registers = {register.output: n for n, register in enumerate(circuit.registers)}
     data = {register.data: n for n, register in enumerate(circuit.registers)}
@@ -104,13 +104,10 @@ def _multiplier(circuit: Circuit, here: Net, draw: _Draw) -> tuple[str, Net]:
     choices = [*ways, *(name for name, numbers in rows.items() if numbers)]
     way = draw.rng.choice(choices)
     if way in ways:
-        place = circuit.multipliers.index(
-            next(m for m in circuit.multipliers if m.product == each.product)
-        )
-        signs = list(circuit.multipliers[place].signs)
+        signs = list(circuit.multipliers[at].signs)
         which = 0 if way == "sign of a" else 1
         signs[which] = circuit.gate(0b0110, signs[which], here)
-        circuit.multipliers[place] = circuit.multipliers[place]._replace(signs=(signs[0], signs[1]))
+        circuit.multipliers[at] = circuit.multipliers[at]._replace(signs=(signs[0], signs[1]))
         factor = each.a if which == 0 else each.b
         return f"{way} of multiplier {at}", factor[-1]
     differs = [_leave_out(circuit, here, number) for number in rows[way]]

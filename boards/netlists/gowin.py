@@ -136,9 +136,8 @@ def _port(reader: Reader, cell: Cell, port: str, width: int, double: bool) -> Po
     wanted = cell.number(f"BLK_SEL_{'AB'.index(port)}")
     selected = [net if wanted >> n & 1 else circuit.inverted(net) for n, net in enumerate(select)]
     enable = circuit.both(reader.pin(cell, f"CE{port}"), *selected)
-    for pin in (f"RESET{port}",):
-        if reader.constant(reader.pin(cell, pin)) != LOW:
-            raise BoardError(f"cell {cell.name}: expected a block RAM without resets, found one")
+    if reader.constant(reader.pin(cell, f"RESET{port}")) != LOW:
+        raise BoardError(f"cell {cell.name}: expected a block RAM without resets, found one")
     parts = width // (9 if width % 9 == 0 else 8)
     write = reader.pin(cell, f"WRE{port}") if double else (HIGH if port == "A" else LOW)
     writes: tuple[Net, ...] = (write,)
@@ -168,10 +167,7 @@ def _registered(
     if not outputs or mode == 0:
         return outputs
     enable = reader.pin(cell, f"OCE{port}" if double else "OCE")
-    held = tuple(reader.circuit.net() for _ in outputs)
-    for net, output in zip(held, outputs, strict=True):
-        reader.circuit.registered(clock, net, enable=enable, output=output)
-    return held
+    return reader.circuit.registers_before(clock, outputs, enable=enable)
 
 
 def _initial(cell: Cell, width: int) -> dict[int, int]:
@@ -195,26 +191,23 @@ def multiplier(reader: Reader, cell: Cell) -> None:
         if cell.number(name):
             raise BoardError(f"cell {cell.name}: expected {name} 0, found 1")
     a, b = (_factor(reader, cell, port) for port in "AB")
-    product = inner = reader.buses(cell, "DOUT", 2 * FACTOR_BITS)
+    product = reader.buses(cell, "DOUT", 2 * FACTOR_BITS)
+    enable, reset = reader.pin(cell, "CE"), reader.pin(cell, "RESET")
     if cell.number("OUT_REG"):
-        inner = tuple(reader.circuit.net() for _ in product)
-        for data, output in zip(inner, product, strict=True):
-            _register(reader, cell, data, output)
+        product = reader.circuit.registers_before(
+            reader.clock(cell, "CLK"), product, enable=enable, reset=reset
+        )
     signs = (reader.pin(cell, "ASIGN"), reader.pin(cell, "BSIGN"))
-    reader.circuit.multipliers.append(Multiplier(a, b, signs, inner))
+    reader.circuit.multipliers.append(Multiplier(a, b, signs, product))
 
 
 def _factor(reader: Reader, cell: Cell, port: str) -> tuple[Net, ...]:
     nets = reader.buses(cell, port, FACTOR_BITS)
     if not cell.number(f"{port}REG"):
         return nets
-    return tuple(_register(reader, cell, net, None) for net in nets)
-
-
-def _register(reader: Reader, cell: Cell, data: Net, output: Net | None) -> Net:
-    enable, reset = reader.pin(cell, "CE"), reader.pin(cell, "RESET")
-    clock = reader.clock(cell, "CLK")
-    return reader.circuit.registered(clock, data, enable=enable, reset=reset, output=output)
+    clock, enable = reader.clock(cell, "CLK"), reader.pin(cell, "CE")
+    reset = reader.pin(cell, "RESET")
+    return tuple(reader.circuit.registered(clock, net, enable=enable, reset=reset) for net in nets)
 
 
 def pad(reader: Reader, cell: Cell) -> None:
@@ -275,7 +268,9 @@ def nothing(reader: Reader, cell: Cell) -> None:
 
 FLIP_FLOPS = ("", "E", "R", "RE", "S", "SE", "C", "CE", "P", "PE")
 RAMS = ("DPB", "DPX9B", "SDPB", "SDPX9B", "DP", "SDP")
-KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
+KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {  # in the order in which they are read
+    "BUFG": buffer,
+    "rPLL": pll,
     "VCC": constant("V", HIGH),
     "GND": constant("G", LOW),
     "GOWIN_VCC": constant("V", HIGH),
@@ -291,4 +286,3 @@ KINDS: Mapping[str, Callable[[Reader, Cell], None]] = {
     **dict.fromkeys(("IBUF", "OBUF", "TBUF", "IOBUF"), pad),
     **dict.fromkeys(("BLOCKER_LUT", "BLOCKER_FF", "DUMMY_CELL", "GSR"), nothing),
 }
-FIRST: Mapping[str, Callable[[Reader, Cell], None]] = {"BUFG": buffer, "rPLL": pll}

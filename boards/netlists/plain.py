@@ -39,7 +39,7 @@ def read(module: Module) -> Circuit:
         BoardError: there are other cells.
     """
     reader = Reader(module, NO_TIMES)
-    circuit = reader.read({}, {"$lut": _lut, "$_DFF_P_": _flip_flop, STORAGE: _words})
+    circuit = reader.read({"$lut": _lut, "$_DFF_P_": _flip_flop, STORAGE: _words})
     driven = {LOW, HIGH} | {gate.output for gate in circuit.gates}
     driven |= {register.output for register in circuit.registers}
     driven |= {net for ram in circuit.rams for port in ram.ports for net in port.outputs}

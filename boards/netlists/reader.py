@@ -55,21 +55,20 @@ class Reader:
         self._constants: dict[Net, Net] = {}
         self._searched = 0  # gates that are no constants, or are among them
 
-    def read(self, first: Mapping[str, Add], kinds: Mapping[str, Add]) -> Circuit:
-        """The circuit of all cells.
+    def read(self, kinds: Mapping[str, Add]) -> Circuit:
+        """The circuit of all cells, which are read in the order of ``kinds``.
 
         Raises:
             BoardError: a cell is of a kind that isn't known, or used in a way that isn't.
         """
         cells = self.module.cells.values()
-        known = {**first, **kinds}
         for cell in cells:
-            if cell.kind not in known:
+            if cell.kind not in kinds:
                 raise BoardError(
-                    f"cell {cell.name}: expected one of the kinds {', '.join(sorted(known))}, "
+                    f"cell {cell.name}: expected one of the kinds {', '.join(sorted(kinds))}, "
                     f"found {cell.kind}"
                 )
-        for kind, add in known.items():
+        for kind, add in kinds.items():
             for cell in cells:
                 if cell.kind == kind:
                     add(self, cell)

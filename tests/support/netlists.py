@@ -52,8 +52,8 @@ def family_circuit(family: ModuleType, netlist: Path) -> Circuit:
     def make(reader: Reader, cell: Cell) -> None:
         reader.pll_output(cell, "C", CORE, Fraction(1), Fraction(0))
 
-    kinds: dict[str, Callable[[Reader, Cell], None]] = dict(family.KINDS)
-    circuit = reader.read({SOURCE: make, **family.FIRST}, kinds)
+    kinds: dict[str, Callable[[Reader, Cell], None]] = {SOURCE: make, **family.KINDS}
+    circuit = reader.read(kinds)
     circuit.inputs.pop(CORE)
     driven = _driven(circuit)
     for name, bits in module.ports.items():
