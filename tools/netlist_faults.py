@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -76,10 +75,7 @@ def chosen_runs(config: Config, memory: Memory, seed: int) -> list[Run]:
     and one that ends in a fault, or whatever its number gives."""
     sound, others = [], []
     for number in range(seed, seed + POOL * COPIES):
-        case = random_case(config, number)
-        case = (
-            replace(case, errors=(0, 0), purpose=None) if case.errors[0] < case.errors[1] else case
-        )
+        case = random_case(config, number).without_errors()
         simulated = simulate(case, memory)
         if simulated.cycles > MOST_CYCLES:
             continue

@@ -63,6 +63,12 @@ class Case:
         """The instructions as the machine decodes them."""
         return Stream.of_bytes(self.config, self.raw, self.base)
 
+    def without_errors(self) -> Case:
+        """The case as a board can run it, whose memory bears no bus errors."""
+        if self.errors[0] >= self.errors[1]:
+            return self
+        return replace(self, errors=(0, 0), purpose=None)
+
     def with_instructions(self, instructions: Sequence[Instruction]) -> Case:
         """A copy of the case with another stream, at an address where it fits."""
         return self.with_raw(b"".join(each.encode(self.config) for each in instructions))

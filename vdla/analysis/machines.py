@@ -64,9 +64,7 @@ class Machines:
 
     def possible(self, case: Case) -> Case:
         """A case as these machines can run it: without bus errors where there are none."""
-        if self.board is None or case.errors[0] >= case.errors[1]:
-            return case
-        return replace(case, errors=(0, 0), purpose=None)
+        return case if self.board is None else case.without_errors()
 
     def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
         """Both outcomes of a case in front of a memory."""
@@ -115,9 +113,13 @@ def run_on(bench: Bench, case: Case, memory: Memory, limit: int | None = None) -
 def limit_of(simulated: Outcome) -> int:
     """Cycles in which the RTL must have come to an end, as the simulator did: far beyond that, so
     that a core that is late shows how late it is."""
-    events = (int(each.max(initial=0)) for each in (simulated.start, simulated.finish))
-    last = max(simulated.cycles, *events)
-    return 2 * last + SPARE_CYCLES
+    return 2 * last_cycle(simulated) + SPARE_CYCLES
+
+
+def last_cycle(outcome: Outcome) -> int:
+    """The last cycle in which anything is known to happen: the end, or an instruction's."""
+    events = (int(each.max(initial=0)) for each in (outcome.start, outcome.finish))
+    return max(outcome.cycles, *events)
 
 
 def standing(stream: Stream, start: Cycles, finish: Cycles, limit: int) -> str:

@@ -15,7 +15,7 @@ from vdla.analysis.case import Case, Outcome
 from vdla.analysis.cases import random_case
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import Tally, unexpected_endings
-from vdla.analysis.machines import Difference, first_difference, simulate
+from vdla.analysis.machines import Difference, first_difference, last_cycle, simulate
 from vdla.boards import find_board, memory_of
 from vdla.boards.netlists.bench import NetlistBench, Program, Result
 from vdla.boards.netlists.circuit import Circuit
@@ -40,12 +40,6 @@ class Netlists:
         self.memory: Memory = memory_of(whole, config)
         self.bench = NetlistBench(circuit, whole, config)
 
-    def possible(self, case: Case) -> Case:
-        """A case as a board can run it: without bus errors, which it has none of."""
-        return (
-            replace(case, errors=(0, 0), purpose=None) if case.errors[0] < case.errors[1] else case
-        )
-
     def run(self, cases: Sequence[Case]) -> list[tuple[Outcome, Outcome]]:
         """Both outcomes of up to 64 cases, of the simulator and of the netlist."""
         simulated = [simulate(case, self.memory) for case in cases]
@@ -54,7 +48,13 @@ class Netlists:
     def run_netlist(self, cases: Sequence[Case], simulated: Sequence[Outcome]) -> list[Outcome]:
         """The cases on the netlist; each is given the simulator's time and SPARE_CYCLES more."""
         programs = [
-            Program(case.dram, case.base, len(case.stream.instructions), case.identity, _last(each))
+            Program(
+                case.dram,
+                case.base,
+                len(case.stream.instructions),
+                case.identity,
+                last_cycle(each) + SPARE_CYCLES,
+            )
             for case, each in zip(cases, simulated, strict=True)
         ]
         begun = time.perf_counter()
@@ -63,12 +63,6 @@ class Netlists:
         return [
             _outcome(result, each, seconds) for result, each in zip(results, simulated, strict=True)
         ]
-
-
-def _last(simulated: Outcome) -> int:
-    """Cycles that a netlist is given."""
-    events = (int(each.max(initial=0)) for each in (simulated.start, simulated.finish))
-    return max(simulated.cycles, *events) + SPARE_CYCLES
 
 
 def _outcome(result: Result, simulated: Outcome, seconds: float) -> Outcome:
@@ -95,7 +89,7 @@ def lockstep_netlist(
     tally = Tally()
     for first in range(seed, seed + programs, COPIES):
         numbers = range(first, min(first + COPIES, seed + programs))
-        cases = [machines.possible(random_case(machines.config, number)) for number in numbers]
+        cases = [random_case(machines.config, number).without_errors() for number in numbers]
         outcomes = machines.run(cases)
         for number, case, (simulated, netlist) in zip(numbers, cases, outcomes, strict=True):
             tally.add(simulated, netlist)
