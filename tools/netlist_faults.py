@@ -15,9 +15,11 @@ import argparse
 import sys
 from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 
 from vdla.analysis.case import Case, Ending, Outcome
 from vdla.analysis.cases import random_case
+from vdla.analysis.directed import directed
 from vdla.analysis.machines import simulate
 from vdla.analysis.netlists import Netlists, difference
 from vdla.boards import find_board, memory_of
@@ -71,18 +73,24 @@ def main() -> None:
 
 
 def chosen_runs(config: Config, memory: Memory, seed: int) -> list[Run]:
-    """Random programs with their outcomes: in turn a sound one, those of most instructions first,
-    and one that ends in a fault, or whatever its number gives."""
+    """Programs with their outcomes, in turn: a sound random one, those of most instructions first;
+    one of the directed ``numbers``, whose results depend on every bit of a product; and one that
+    ends in a fault, or whatever its number gives."""
     sound, others = [], []
     for number in range(seed, seed + POOL * COPIES):
-        case = random_case(config, number).without_errors()
-        simulated = simulate(case, memory)
-        if simulated.cycles > MOST_CYCLES:
-            continue
-        whole = simulated.ending == Ending.FINISH and not case.mistake
-        (sound if whole else others).append((case, simulated))
+        run = _simulated(random_case(config, number).without_errors(), memory)
+        if run[1].cycles <= MOST_CYCLES:
+            whole = run[1].ending == Ending.FINISH and not run[0].mistake
+            (sound if whole else others).append(run)
     sound.sort(key=lambda run: len(run[0].stream.instructions), reverse=True)
-    return [run for pair in zip(sound, others, strict=False) for run in pair]
+    make = directed(config)["numbers"]
+    cases = (Case.of(make(config, Random(seed + number))) for number in range(len(others)))
+    numbers = [_simulated(case, memory) for case in cases]
+    return [run for three in zip(sound, numbers, others, strict=False) for run in three]
+
+
+def _simulated(case: Case, memory: Memory) -> Run:
+    return case, simulate(case, memory)
 
 
 def search(

@@ -8,13 +8,14 @@ from random import Random
 import numpy as np
 
 from vdla.isa.config import Config
-from vdla.isa.instructions import Alu, AluOp, Finish, Instruction, Load, Mem, Store
-from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Mem, Store
+from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT
 from vdla.isa.program import Program
 from vdla.isa.ring import ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES
 from vdla.support.seams import Seam
 
+RESULTS_AT = 5 * 4096  # in DRAM, behind the data
 ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 
 Makers = Mapping[str, Callable[[Config, Random], Program]]  # of programs, by their names
@@ -23,7 +24,11 @@ PROGRAMS: Seam[Callable[[Config], Makers]] = Seam()  # of options
 
 def directed(config: Config) -> Makers:
     """Makers of the programs, by their names; those of options are there where these are on."""
-    makers: dict[str, Callable[[Config, Random], Program]] = {"many STOREs": _stores, "ties": _ties}
+    makers: dict[str, Callable[[Config, Random], Program]] = {
+        "many STOREs": _stores,
+        "ties": _ties,
+        "numbers": _numbers,
+    }
     for each in PROGRAMS:
         makers |= each(config)
     return makers
@@ -61,6 +66,57 @@ def _ties(config: Config, rng: Random) -> Program:
     words = {DATA_AT: halves, DATA_AT + 4096: scales}
     data = {at: np.array(part, np.int32).tobytes() for at, part in words.items()}
     return Program(config, stream, DRAM_BYTES // 2, data)
+
+
+def _numbers(config: Config, rng: Random) -> Program:
+    """Products of numbers of every size: of GEMM, of ALU, and requantized to what int8 holds, so
+    that each bit of a product decides about some result."""
+    n, tiles = min(12, config.depth("acc") // 8), min(4, config.depth("wgt"))
+    values = [_number(rng, 32) for _ in range(n * config.block_out)]
+    scales = [_fitting_scale(rng, value) for value in values]
+    whole = {"x_size": n, "y_size": 1, "z_size": 1}
+    loads = [
+        Load(memory=Mem.UOP, **ONE),
+        *(Load(memory=Mem.ACC, dram_base=DATA_AT, sram_base=at * n, **whole) for at in range(6)),
+        Load(memory=Mem.ACC, dram_base=DATA_AT + 4096, sram_base=n, **whole),
+        Load(memory=Mem.INP, dram_base=DATA_AT + 8192, **ONE),
+        Load(memory=Mem.WGT, dram_base=DATA_AT + 8192, **{**ONE, "x_size": tiles}),
+    ]
+    nest = {"extent_0": n, "dst_0": 1, "src_0": 1, "src_base": n, "uop_count": 1}
+    work: list[Instruction] = [
+        Alu(alu_op=AluOp.RQ, dst_base=2 * n, low=-256, high=255, **nest),
+        Alu(alu_op=AluOp.MUL, dst_base=3 * n, **nest),
+        Alu(alu_op=AluOp.SHR, dst_base=4 * n, use_imm=1, imm=rng.randrange(-31, 32), **nest),
+        Alu(alu_op=AluOp.WADD, dst_base=5 * n, imm=_number(rng, 24), weight=_number(rng, 24),
+            **nest),
+        Gemm(dst_base=6 * n, extent_0=tiles, wgt_0=1, dst_0=1, uop_count=1),
+    ]  # fmt: skip
+    narrow = Store(memory=Mem.ACC8, dram_base=RESULTS_AT, x_size=1, y_size=1, z_size=n,
+                   z_pitch=1, z_stride=1, scale_base=n)  # fmt: skip
+    wide = Store(memory=Mem.ACC, dram_base=RESULTS_AT + 4096, sram_base=2 * n,
+                 **{**whole, "x_size": 4 * n + tiles})  # fmt: skip
+    pass_token(config, loads[-1], narrow)
+    for engine in {ring_of(config).engine_of(each) for each in work}:
+        own = [each for each in work if ring_of(config).engine_of(each) == engine]
+        pass_token(config, loads[-1], own[0])
+        pass_token(config, own[-1], wide)
+    words = {DATA_AT: values, DATA_AT + 4096: scales}
+    data = {at: np.array(part, np.int64).astype(np.int32).tobytes() for at, part in words.items()}
+    data[DATA_AT + 8192] = rng.randbytes(tiles * config.block_in * config.block_out)
+    return Program(config, [*loads, *work, narrow, wide, Finish()], DRAM_BYTES // 2, data)
+
+
+def _number(rng: Random, bits: int) -> int:
+    """A signed number of at most so many bits, of any magnitude."""
+    size = rng.randrange(bits)
+    return rng.choice((-1, 1)) * rng.randrange(1 << size)
+
+
+def _fitting_scale(rng: Random, value: int) -> int:
+    """A scale word that makes some nine bits of a value at most."""
+    mantissa = rng.randrange(1 << rng.randint(1, MANTISSA_BITS))
+    shift = abs(value).bit_length() + mantissa.bit_length() - rng.randint(4, 9)
+    return min(max(shift, 0), MAX_SHIFT) << MANTISSA_BITS | mantissa
 
 
 def pass_token(config: Config, giver: Instruction, taker: Instruction) -> None:
