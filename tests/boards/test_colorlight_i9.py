@@ -40,7 +40,7 @@ def test_a_word_is_a_beat():
     assert memory.bytes_per_cycle == 4
     assert (memory.banks.read_recovery, memory.banks.write_to_read) == (1, 1)
     assert memory.banks.row_bytes == 1024  # 256 columns
-    assert memory.banks.refresh_interval == 1171  # 64 ms / 4096
+    assert memory.banks.refresh_interval == 1093  # 64 ms / 4096
 
 
 @pytest.mark.parametrize(("settings", "message"), [

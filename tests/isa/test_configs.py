@@ -97,7 +97,7 @@ def test_the_hash_covers_the_hardware_alone(tmp_path):
 
 
 PAPERS_LANES = {"alu_groups": 2, "store_groups": 2}  # its kin multiply all lanes at a time
-HASHES = {"colorlight": "2d7d319c", "nano": "b3d16303", "narrow": "356b6490", "paper": "56681906",
+HASHES = {"colorlight": "3e362a10", "nano": "b3d16303", "narrow": "356b6490", "paper": "56681906",
           "tiny": "186f80e3", "ulx3s": "2d7d319c", "vta": "cf6cfa42",
           "wide": "4d3b667c"}  # fmt: skip
 
