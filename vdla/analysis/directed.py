@@ -15,7 +15,7 @@ from vdla.isa.ring import ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES
 from vdla.support.seams import Seam
 
-RESULTS_AT = 5 * 4096  # in DRAM, behind the data
+RESULTS_AT = 20480  # in DRAM, behind the data
 ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 
 Makers = Mapping[str, Callable[[Config, Random], Program]]  # of programs, by their names
@@ -71,24 +71,27 @@ def _ties(config: Config, rng: Random) -> Program:
 def _numbers(config: Config, rng: Random) -> Program:
     """Products of numbers of every size: of GEMM, of ALU, and requantized to what int8 holds, so
     that each bit of a product decides about some result."""
-    n, tiles = min(12, config.depth("acc") // 8), min(4, config.depth("wgt"))
+    n = min(12, config.depth("acc") // 9)  # vectors
+    tiles = min(4, n, config.depth("wgt"))
     values = [_number(rng, 32) for _ in range(n * config.block_out)]
     scales = [_fitting_scale(rng, value) for value in values]
+    others = [rng.randrange(1 << 32) for _ in values]
     whole = {"x_size": n, "y_size": 1, "z_size": 1}
     loads = [
         Load(memory=Mem.UOP, **ONE),
         *(Load(memory=Mem.ACC, dram_base=DATA_AT, sram_base=at * n, **whole) for at in range(6)),
         Load(memory=Mem.ACC, dram_base=DATA_AT + 4096, sram_base=n, **whole),
+        Load(memory=Mem.ACC, dram_base=DATA_AT + 12288, sram_base=7 * n, **whole),
         Load(memory=Mem.INP, dram_base=DATA_AT + 8192, **ONE),
         Load(memory=Mem.WGT, dram_base=DATA_AT + 8192, **{**ONE, "x_size": tiles}),
     ]
-    nest = {"extent_0": n, "dst_0": 1, "src_0": 1, "src_base": n, "uop_count": 1}
+    nest = {"extent_0": n, "dst_0": 1, "src_0": 1, "uop_count": 1}
     work: list[Instruction] = [
-        Alu(alu_op=AluOp.RQ, dst_base=2 * n, low=-256, high=255, **nest),
-        Alu(alu_op=AluOp.MUL, dst_base=3 * n, **nest),
-        Alu(alu_op=AluOp.SHR, dst_base=4 * n, use_imm=1, imm=rng.randrange(-31, 32), **nest),
-        Alu(alu_op=AluOp.WADD, dst_base=5 * n, imm=_number(rng, 24), weight=_number(rng, 24),
-            **nest),
+        Alu(alu_op=AluOp.RQ, dst_base=2 * n, src_base=n, low=-256, high=255, **nest),
+        Alu(alu_op=AluOp.MUL, dst_base=3 * n, src_base=7 * n, **nest),
+        Alu(alu_op=AluOp.SHR, dst_base=4 * n, src_base=7 * n, **nest),
+        Alu(alu_op=AluOp.WADD, dst_base=5 * n, src_base=7 * n, imm=_number(rng, 24),
+            weight=_number(rng, 24), **nest),
         Gemm(dst_base=6 * n, extent_0=tiles, wgt_0=1, dst_0=1, uop_count=1),
     ]  # fmt: skip
     narrow = Store(memory=Mem.ACC8, dram_base=RESULTS_AT, x_size=1, y_size=1, z_size=n,
@@ -100,7 +103,7 @@ def _numbers(config: Config, rng: Random) -> Program:
         own = [each for each in work if ring_of(config).engine_of(each) == engine]
         pass_token(config, loads[-1], own[0])
         pass_token(config, own[-1], wide)
-    words = {DATA_AT: values, DATA_AT + 4096: scales}
+    words = {DATA_AT: values, DATA_AT + 4096: scales, DATA_AT + 12288: others}
     data = {at: np.array(part, np.int64).astype(np.int32).tobytes() for at, part in words.items()}
     data[DATA_AT + 8192] = rng.randbytes(tiles * config.block_in * config.block_out)
     return Program(config, [*loads, *work, narrow, wide, Finish()], DRAM_BYTES // 2, data)
@@ -114,7 +117,7 @@ def _number(rng: Random, bits: int) -> int:
 
 def _fitting_scale(rng: Random, value: int) -> int:
     """A scale word that makes some nine bits of a value at most."""
-    mantissa = rng.randrange(1 << rng.randint(1, MANTISSA_BITS))
+    mantissa = rng.randrange(1 << rng.choice((MANTISSA_BITS, rng.randint(1, MANTISSA_BITS))))
     shift = abs(value).bit_length() + mantissa.bit_length() - rng.randint(4, 9)
     return min(max(shift, 0), MAX_SHIFT) << MANTISSA_BITS | mantissa
 
