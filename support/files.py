@@ -76,6 +76,17 @@ def seal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}{SEAL}")
 
 
+def keep_newest(folder: Path, pattern: str, most_bytes: int) -> None:
+    """Removes files that match a pattern, with their seals, the longest unused first, until the
+    rest is no more than ``most_bytes``."""
+    size = 0
+    for path in sorted(folder.glob(pattern), key=lambda p: p.stat().st_mtime, reverse=True):
+        size += path.stat().st_size
+        if size > most_bytes:
+            path.unlink()
+            seal_of(path).unlink(missing_ok=True)
+
+
 def digest_of_file(path: Path) -> str:
     """The SHA-256 of a file, in hex digits."""
     with open(path, "rb") as file:

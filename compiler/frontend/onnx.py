@@ -46,6 +46,7 @@ from vdla.compiler.frontend.ops.storage import widened
 from vdla.compiler.frontend.sequences import add_argument, add_structural, is_structural
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.frontend.sizes import check_results, check_size
+from vdla.compiler.frontend.sources import line_of, source_of
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
@@ -80,7 +81,7 @@ def import_onnx(
             no device can run.
     """
     model = load(path)
-    graph = _graph(Importer(str(path), model, strict, turns), shapes)
+    graph = _graph(Importer(source_of(model, str(path)), model, strict, turns), shapes)
     if not floats and not is_quantized(model):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
@@ -204,7 +205,8 @@ class Importer(Draft):
     def read_node(self, node: onnx.NodeProto, index: int) -> None:
         """Adds what one ONNX node means."""
         name = self.fresh(node.name or f"{node.op_type}_{index}")
-        where = f"{self.where}: node {name} ({node.op_type})"
+        line = f", {line}" if (line := line_of(node)) else ""
+        where = f"{self.where}: node {name} ({node.op_type}){line}"
         view = OnnxNode(self, node, name, where)
         if (registered := REGISTERED.get(f"{node.domain}::{node.op_type}")) is not None:
             add_custom(view, registered)

@@ -34,7 +34,7 @@ from vdla.runtime.module import Module
 from vdla.runtime.plan import HOSTS
 from vdla.runtime.threads import available
 from vdla.runtime.values import described
-from vdla.support.files import cache_folder, digest_of_file, is_sealed, seal, seal_of
+from vdla.support.files import cache_folder, digest_of_file, is_sealed, keep_newest, seal
 
 SOURCES = ("vdla", *(f"vdla.{room}" for room in ("boards", "compiler", "isa", "runtime", "sim")))
 NO_SOURCES = (".pyc", ".onnx", ".npz")  # ends of files in these folders that decide no module
@@ -102,16 +102,7 @@ def _keep(module: Module, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     module.save(place)
     seal(place)
-    size = 0
-    for path in sorted(place.parent.glob("*.vdla"), key=_last_used, reverse=True):
-        size += path.stat().st_size
-        if size > MOST_BYTES:
-            path.unlink()
-            seal_of(path).unlink(missing_ok=True)
-
-
-def _last_used(path: Path) -> float:
-    return path.stat().st_mtime
+    keep_newest(place.parent, "*.vdla", MOST_BYTES)
 
 
 def _has_files_beside(path: Path) -> bool:

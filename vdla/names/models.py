@@ -46,11 +46,12 @@ def model_file(model: str | Path) -> Path:
             return models.model_path(str(model))
         except KeyError:
             raise _refusal(model, "one network", "several; only compare takes it") from None
-    path = Path(model)
-    if not path.exists():
+    from vdla.compiler.frontend.files import onnx_file, python_name
+
+    if not Path(model).exists() and python_name(str(model)) is None:
         known = ", ".join(models.MODELS)
-        raise _refusal(model, f"an ONNX file or one of {known}", "neither")
-    return path
+        raise _refusal(model, f"a file of a model or one of {known}", "neither")
+    return onnx_file(model)
 
 
 def _refusal(model: str | Path, expected: str, actual: str) -> UserError:

@@ -1,0 +1,13 @@
+"""Packages that only some models need."""
+
+from __future__ import annotations
+
+from vdla.support.errors import UserError
+
+
+def missing(where: str, error: ModuleNotFoundError, extra: str) -> UserError:
+    """Error of a package that isn't installed, with the extra that brings it."""
+    return UserError(
+        f"{where}: expected the package {error.name}, found none; "
+        f"install with: pip install 'vdla[{extra}]'"
+    )

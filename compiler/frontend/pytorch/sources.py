@@ -1,0 +1,86 @@
+"""Places in a user's Python that operators of a PyTorch program come from.
+
+PyTorch notes a node's modules and its stack; its exporter copies both into the ONNX node's
+metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import onnx
+import torch
+
+from vdla.compiler.frontend.sources import note_line
+
+SCOPES, STACK = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
+FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+QUOTED = re.compile(r"'([^']*)'")
+OWN = Path(__file__).resolve().parents[3]  # vdla's sources
+LIBRARIES = (Path(torch.__file__).resolve().parent, OWN)
+
+
+def name_nodes(model: onnx.ModelProto) -> None:
+    """Names a model's nodes after the paths of their modules, as ``layer1.0.conv1.conv2d``, and
+    notes each one's line of Python in place of PyTorch's metadata."""
+    taken: dict[str, int] = {}
+    for node in model.graph.node:
+        noted = {entry.key: entry.value for entry in node.metadata_props}
+        scopes = [each for each in QUOTED.findall(noted.get(SCOPES, "")) if each]
+        if scopes:
+            node.name = _fresh(".".join(scopes[-2:]), taken)
+        del node.metadata_props[:]
+        if line := _line(noted.get(STACK, "")):
+            note_line(node, line)
+
+
+def _fresh(name: str, taken: dict[str, int]) -> str:
+    """The name, or the next number of it where it is taken."""
+    taken[name] = taken.get(name, 0) + 1
+    return name if taken[name] == 1 else f"{name}_{taken[name]}"
+
+
+def place_of(node: torch.fx.Node) -> str:
+    """A program's node as messages name it: operator, path of its module, line of Python."""
+    modules = node.meta.get("nn_module_stack") or {}
+    paths = [str(path) for path, _ in modules.values() if path]
+    inside = f" in module {paths[-1]}" if paths else ""
+    line = _line(node.meta.get("stack_trace") or "")
+    return f"operator {node.target}{inside}{f', {line}' if line else ''}"
+
+
+def _line(stack: str) -> str:
+    """The last line of a stack trace that isn't a library's: ``model.py:12, in forward``."""
+    frames = [
+        f"{path}:{line}, in {function}"
+        for path, line, function in FRAME.findall(stack)
+        if not _is_library(path)
+    ]
+    return frames[-1] if frames else ""
+
+
+def line_of_error(error: BaseException) -> str:
+    """The line of a user's Python in which an error arose, or that its message names."""
+    frames = [
+        f"{path}:{line}, in {function}"
+        for path, line, function in _frames(error.__traceback__)
+        if not _is_library(path)
+    ]
+    return frames[-1] if frames else _line(str(error))
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:
+    while traceback is not None:
+        code: Any = traceback.tb_frame.f_code
+        yield code.co_filename, traceback.tb_lineno, code.co_name
+        traceback = traceback.tb_next
+
+
+def _is_library(path: str) -> bool:
+    """Whether a file is PyTorch's or vdla's, or code that was made at run time."""
+    place = Path(path)
+    return path.startswith("<") or any(place.is_relative_to(folder) for folder in LIBRARIES)

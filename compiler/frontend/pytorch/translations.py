@@ -1,0 +1,101 @@
+"""ONNX of PyTorch's quantizers, in opset 21.
+
+The operators are those of ``torch.ops.quantized_decomposed``, which PT2E leaves in a program.
+onnxscript has translations of its own; these also take zero points that are tensors, and keep to a
+range that is less than that of the dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.ao.quantization.fx._decomposed  # makes the operators
+from onnxscript import ir, opset21
+
+OPSET = 21
+NOTHING = -1  # the dtype that isn't given
+Tensor = Any  # a value of onnxscript, or a number: PyTorch's exporter calls these with either
+
+
+def quantize_per_tensor(
+    x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, dtype: int
+) -> Tensor:
+    """Integers of one scale and zero point, from ``low`` to ``high``."""
+    step, zero = _real(scale), _whole(zero_point, dtype)
+    return _limited(opset21.QuantizeLinear(x, step, zero), low, high, dtype)
+
+
+def dequantize_per_tensor(
+    x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, dtype: int,
+    out_dtype: int = NOTHING,
+) -> Tensor:  # fmt: skip
+    """Floats of integers of one scale and zero point."""
+    result = opset21.DequantizeLinear(x, _real(scale), _whole(zero_point, dtype))
+    return _cast(result, out_dtype)
+
+
+def quantize_per_channel(
+    x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, low: int, high: int, dtype: int
+) -> Tensor:
+    """Integers of a scale and a zero point for each index of an axis, from ``low`` to ``high``."""
+    step, zero = _real(scales), _whole(zero_points, dtype)
+    return _limited(opset21.QuantizeLinear(x, step, zero, axis=axis), low, high, dtype)
+
+
+def dequantize_per_channel(
+    x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, low: int, high: int, dtype: int,
+    out_dtype: int = NOTHING,
+) -> Tensor:  # fmt: skip
+    """Floats of integers with a scale and a zero point for each index of an axis."""
+    step = _real(scales)
+    zero = () if zero_points is None else (_whole(zero_points, dtype),)
+    return _cast(opset21.DequantizeLinear(x, step, *zero, axis=axis), out_dtype)
+
+
+def _real(scale: Tensor) -> Tensor:
+    """Scales as float32; PT2E has them as float64."""
+    if isinstance(scale, float | int):
+        return opset21.Constant(value=ir.tensor(np.float32(scale)))
+    return opset21.Cast(scale, to=ir.DataType.FLOAT)
+
+
+def _whole(zero_point: Tensor, dtype: int) -> Tensor:
+    """Zero points in the dtype of the integers; PT2E has them as int64."""
+    if isinstance(zero_point, int):
+        kind = ir.DataType(dtype).numpy()
+        return opset21.Constant(value=ir.tensor(np.asarray(zero_point, kind)))
+    return opset21.Cast(zero_point, to=dtype)
+
+
+def _limited(integers: Tensor, low: int, high: int, dtype: int) -> Tensor:
+    """Integers within a range, where it is less than that of their dtype."""
+    kind = np.dtype(ir.DataType(dtype).numpy())
+    limits = np.iinfo(kind)
+    if low <= limits.min and high >= limits.max:
+        return integers
+    ends = (opset21.Constant(value=ir.tensor(np.asarray(end, kind))) for end in (low, high))
+    return opset21.Clip(integers, *ends)
+
+
+def _cast(x: Tensor, dtype: int | None) -> Tensor:
+    return x if dtype in (None, NOTHING) else opset21.Cast(x, to=dtype)
+
+
+def _overloads(operator: Any) -> list[Any]:
+    """The forms of an operator, of numbers and of tensors."""
+    return [getattr(operator, name) for name in operator.overloads()]
+
+
+OPERATORS: dict[Callable[..., Any], Callable[..., Tensor]] = {
+    overload: translation
+    for translation in (
+        quantize_per_tensor,
+        dequantize_per_tensor,
+        quantize_per_channel,
+        dequantize_per_channel,
+    )
+    for overload in _overloads(getattr(torch.ops.quantized_decomposed, translation.__name__))
+}

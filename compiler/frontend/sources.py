@@ -1,0 +1,30 @@
+"""Places that models and nodes come from, as an ONNX file notes them for messages.
+
+A model that was translated notes its file or module, a node its line of Python.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+SOURCE, LINE = "vdla.source", "vdla.line"  # keys of the metadata of a model, of a node
+
+
+def note_source(model: onnx.ModelProto, source: str) -> None:
+    """Notes the file or the module that a model comes from."""
+    model.metadata_props.add(key=SOURCE, value=source)
+
+
+def source_of(model: onnx.ModelProto, default: str) -> str:
+    """The file or the module that a model comes from."""
+    return next((p.value for p in model.metadata_props if p.key == SOURCE), default)
+
+
+def note_line(node: onnx.NodeProto, line: str) -> None:
+    """Notes the line of Python that a node comes from, as ``net.py:12, in forward``."""
+    node.metadata_props.add(key=LINE, value=line)
+
+
+def line_of(node: onnx.NodeProto) -> str:
+    """The line of Python that a node comes from; empty where none is noted."""
+    return next((p.value for p in node.metadata_props if p.key == LINE), "")
