@@ -46,3 +46,14 @@ def _html_cell(value: object) -> str:
 
 
 BAR = "display:inline-block;height:.7em;background:#0072b2"
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Lines of a table whose columns are as wide as what is in them."""
+    cells = [list(columns), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

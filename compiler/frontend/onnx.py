@@ -81,10 +81,11 @@ def import_onnx(
             no device can run.
     """
     model = load(path)
-    graph = _graph(Importer(source_of(model, str(path)), model, strict, turns), shapes)
+    where = source_of(model, str(path))
+    graph = _graph(Importer(where, model, strict, turns), shapes)
     if not floats and not is_quantized(model):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
-        raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
+        raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
     return graph
 
 

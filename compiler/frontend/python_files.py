@@ -50,7 +50,8 @@ def _module(path: Path) -> Any:
     if not path.is_file():
         raise ModelError(str(path), "a file of Python", "no file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # which classes are looked up in
     sys.path.insert(0, str(path.resolve().parent))

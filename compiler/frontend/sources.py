@@ -12,6 +12,9 @@ SOURCE, LINE = "vdla.source", "vdla.line"  # keys of the metadata of a model, of
 
 def note_source(model: onnx.ModelProto, source: str) -> None:
     """Notes the file or the module that a model comes from."""
+    others = [entry for entry in model.metadata_props if entry.key != SOURCE]
+    del model.metadata_props[:]
+    model.metadata_props.extend(others)
     model.metadata_props.add(key=SOURCE, value=source)
 
 

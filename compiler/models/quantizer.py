@@ -46,7 +46,7 @@ PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
 def quantize(
     source: str | Path,
     target: str | Path,
-    calibration: str | Path | None = None,
+    calibration: str | Path | Mapping[str, Array] | None = None,
     shapes: Shapes | None = None,
 ) -> None:
     """Writes the QDQ form of the float model ``source`` to ``target``.
@@ -60,8 +60,8 @@ def quantize(
     Args:
         source: a float ONNX model.
         target: the file to write; written beside, then renamed.
-        calibration: an .npz with one array per input, samples along the first axis. Without it,
-            standard normal samples are used: good for speed studies, poor for accuracy.
+        calibration: one array per input, samples along the first axis, or an .npz of such. Without
+            it, standard normal samples are used: good for speed studies, poor for accuracy.
         shapes: sizes that the model leaves open, by the name of an input or of a dimension; a
             calibration gives them too.
 
@@ -81,7 +81,10 @@ def quantize(
         ]
     else:
         known = known_shapes(model.graph, str(source), shapes)
-        samples = _read_samples(Path(calibration), known)
+        if isinstance(calibration, str | Path):
+            samples = _samples(_read_arrays(Path(calibration)), known, str(calibration))
+        else:
+            samples = _samples(calibration, known, "calibration")
         inputs = {name: samples[0][name].shape for name in known}
     opened = _modern(_open(model), str(source))
     quantize_model(opened, target, samples, noted=inputs if shapes else None, where=str(source))
@@ -225,26 +228,33 @@ def _modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
         raise ModelError(where, expected, f"opset {result}: {error}") from None
 
 
-def _read_samples(path: Path, inputs: Mapping[str, Open]) -> list[dict[str, Array]]:
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz."""
     try:
         with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
+            return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise ModelError(str(path), "an .npz of calibration samples", "no file") from None
     except Exception as error:  # zipfile, numpy and pickle each raise their own
         raise ModelError(str(path), "an .npz of calibration samples", error) from None
+
+
+def _samples(
+    arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str
+) -> list[dict[str, Array]]:
+    """Batches of samples, as large as the model takes, of arrays that have all samples."""
     samples: list[dict[str, Array]] = []
     for name, shape in inputs.items():
         if name not in arrays:
             result = ", ".join(arrays) or "nothing"
-            raise ModelError(str(path), f"an array called {name}", result)
+            raise ModelError(where, f"an array called {name}", result)
         array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
         if array.dtype.kind not in "biuf":
-            raise ModelError(str(path), f"{name} to be an array of numbers", array.dtype)
-        batches = _batches(np.asarray(array, np.float32), name, shape, str(path))
+            raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
+        batches = _batches(np.asarray(array, np.float32), name, shape, where)
         samples = samples or [{} for _ in batches]
         if len(batches) != len(samples):
-            raise ModelError(str(path), f"{len(samples)} batches of {name}", len(batches))
+            raise ModelError(where, f"{len(samples)} batches of {name}", len(batches))
         for sample, batch in zip(samples, batches, strict=True):
             sample[name] = batch
     return samples

@@ -192,11 +192,11 @@ class RunFiles:
 class Quantize(Sized):
     """Options with which a float model is quantized.
 
-    ``calibration`` is an .npz with one array per input, samples along the first axis. Without it
-    standard normal samples are used: good for speed studies, poor for accuracy.
+    ``calibration`` has one array per input, samples along the first axis, or is an .npz of such.
+    Without it standard normal samples are used: good for speed studies, poor for accuracy.
     """
 
-    calibration: str | Path | None = option(
+    calibration: str | Path | Mapping[str, Any] | None = option(
         None, "--calibration", typed=Path | None, metavar="X.npz"
     )
     shapes: Shapes | None = fields.shapes()

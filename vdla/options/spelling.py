@@ -245,7 +245,7 @@ def takes(
         @wraps(function)
         def call(model: Model, *args: Any, **kwargs: object) -> Result:
             whole = len(args) == 1 and not kwargs and type(args[0]) is kind
-            return function(model, args[0] if whole else _options(name, kind, args, kwargs))
+            return function(model, args[0] if whole else options_of(name, kind, args, kwargs))
 
         name = function.__name__
         call.__doc__ = _documented(function.__doc__ or "", kind)
@@ -272,10 +272,14 @@ def _described(kind: Callable[..., object]) -> Iterator[tuple[str, str]]:
         yield each.name, f"{text} Only with {counts}." if counts else text
 
 
-def _options(
+def options_of(
     name: str, kind: Callable[..., Options], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Options:
-    """Options from a call's arguments, or a refusal that says which there are."""
+    """Options from a call's arguments.
+
+    Raises:
+        UsageError: one that there isn't, or twice the same; says which there are.
+    """
     taken = signature(kind)
     known = list(taken.parameters)
     for word in kwargs:

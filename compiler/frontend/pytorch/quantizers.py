@@ -3,9 +3,9 @@
 Training with quantization in mind (``torch.ao.quantization``, torchao's QAT) puts one operator
 where inference has two::
 
-    fake_quantize_per_tensor_affine(x, scale, zero, low, high)      scale and zero: numbers, tensors
+    fake_quantize_per_tensor_affine(x, scale, zero, low, high)      scale, zero: numbers or tensors
     fake_quantize_per_channel_affine(x, scales, zeros, axis, low, high)
-    fused_moving_avg_obs_fake_quant(x, observe, quantize, …)        which also observes while it runs
+    fused_moving_avg_obs_fake_quant(x, observe, quantize, …)        observes as it runs
 
 ``split_fake_quantizers`` brings all of them into the form that PT2E has: ``quantize_per_…`` and
 ``dequantize_per_…`` of ``torch.ops.quantized_decomposed``. What a quantizer has observed so far is
