@@ -7,26 +7,29 @@ that are no arrays, names.
 from __future__ import annotations
 
 import logging
-import traceback
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax2onnx
 import numpy as np
 import onnx
 from jax import tree_util as trees
-from jax2onnx import to_onnx
+from jax.extend import source_info_util
 from numpy.typing import NDArray
 
 from vdla.compiler.frontend.errors import ModelError, first_line
+from vdla.compiler.frontend.sources import last_line
 
 Array = NDArray[Any]
 OPSET = 21
-LIBRARIES = ("jax", "jax2onnx", "jaxlib", "flax", "vdla")
+LIBRARIES = [Path(each.__file__).resolve().parent for each in (jax, jax2onnx)]
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,12 @@ def capture(
     specs = [_spec(paths[place][1], names[place], paths[place][0], sizes) for place in kept]
     try:
         with _quiet():
-            model = to_onnx(
+            model = jax2onnx.to_onnx(
                 flat, specs, model_name=where, opset=OPSET,
                 input_names=[names[place] for place in kept],
             )  # fmt: skip
     except Exception as error:  # JAX and jax2onnx each raise their own
-        line = _line(error)
+        line = _place(flat, specs, error)
         actual = f"{type(error).__name__}: {first_line(error)}{f', at {line}' if line else ''}"
         raise ModelError(where, "a function that jax2onnx translates", actual) from None
     return Captured(model, fixed, tree, inner[-1])
@@ -157,15 +160,32 @@ def _spec(leaf: Any, name: str, path: Any, sizes: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
 
 
-def _line(error: BaseException) -> str:
-    """The last line of a user's Python on the way to an error."""
-    frames = [
-        f"{frame.filename}:{frame.lineno}, in {frame.name}"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not any(f"/{name}/" in frame.filename for name in LIBRARIES)
-        and not frame.filename.startswith("<")
-    ]
-    return frames[-1] if frames else ""
+def _place(function: Callable[..., Any], specs: Sequence[Any], error: Exception) -> str:
+    """The line of Python that an error is about: the last one before it, or that of the operator
+    which its message names."""
+    if line := last_line(error, LIBRARIES):
+        return line
+    try:
+        traced = jax.make_jaxpr(function)(*specs)
+    except Exception:  # it can't be traced for these sizes, or at all
+        return ""
+    for operator, line in _operators(traced.jaxpr, ""):
+        if re.search(rf"\b{re.escape(operator)}\b", str(error)):
+            return line
+    return ""
+
+
+def _operators(jaxpr: Any, around: str) -> Iterator[tuple[str, str]]:
+    """All operators of a traced function and of its parts, each with its line of Python; those of
+    a library's function have the line that calls it, ``around``."""
+    for equation in jaxpr.eqns:
+        line = str(source_info_util.summarize(equation.source_info)) or around
+        yield equation.primitive.name, line
+        for value in equation.params.values():
+            for part in value if isinstance(value, list | tuple) else (value,):
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from _operators(inner, line)
 
 
 @contextmanager

@@ -5,8 +5,13 @@ A model that was translated notes its file or module, a node its line of Python.
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Collection
+from pathlib import Path
+
 import onnx
 
+OWN = Path(__file__).resolve().parents[2]  # vdla's sources
 SOURCE, LINE = "vdla.source", "vdla.line"  # keys of the metadata of a model, of a node
 
 
@@ -31,3 +36,20 @@ def note_line(node: onnx.NodeProto, line: str) -> None:
 def line_of(node: onnx.NodeProto) -> str:
     """The line of Python that a node comes from; empty where none is noted."""
     return next((p.value for p in node.metadata_props if p.key == LINE), "")
+
+
+def last_line(error: BaseException, libraries: Collection[Path]) -> str:
+    """The last line on the way to an error that is neither in ``libraries`` nor vdla's, as
+    ``net.py:12, in forward``; empty where there is none."""
+    frames = [
+        f"{frame.filename}:{frame.lineno}, in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not is_library(frame.filename, libraries)
+    ]
+    return frames[-1] if frames else ""
+
+
+def is_library(path: str, libraries: Collection[Path]) -> bool:
+    """Whether a file lies in one of some folders, is vdla's, or was made at run time."""
+    place = Path(path)
+    return path.startswith("<") or any(place.is_relative_to(folder) for folder in (OWN, *libraries))
