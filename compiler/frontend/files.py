@@ -84,7 +84,7 @@ def write_model(model: onnx.ModelProto, source: str, stem: str) -> Path:
         gib = f"{model.ByteSize() / 2**30:.1f} GiB"
         raise ModelError(source, "a model of at most 2 GiB", gib)
     data = model.SerializeToString(deterministic=True)
-    folder = cache_folder("models", hashlib.sha256(data).hexdigest()[:24])
+    folder = cache_folder("translated", hashlib.sha256(data).hexdigest()[:24])
     path = folder / f"{stem}.onnx"
     if not (path.is_file() and path.stat().st_size == len(data)):
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,15 @@ SOURCE, LINE = "vdla.source", "vdla.line"  # keys of the metadata of a model, of
 
 def note_source(model: onnx.ModelProto, source: str) -> None:
     """Notes the file or the module that a model comes from."""
+    forget_source(model)
+    model.metadata_props.add(key=SOURCE, value=source)
+
+
+def forget_source(model: onnx.ModelProto) -> None:
+    """Leaves out where a model comes from: it becomes a file of its own."""
     others = [entry for entry in model.metadata_props if entry.key != SOURCE]
     del model.metadata_props[:]
     model.metadata_props.extend(others)
-    model.metadata_props.add(key=SOURCE, value=source)
 
 
 def source_of(model: onnx.ModelProto, default: str) -> str:

@@ -28,6 +28,7 @@ from vdla.compiler.frontend.shapes import (
     static_shapes,
 )
 from vdla.compiler.frontend.sizes import check_size
+from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
@@ -69,25 +70,27 @@ def quantize(
         ModelError: the model or the samples don't fit, or a size is open and no samples have it.
     """
     model = _load(Path(source), shapes)
-    _check_floats(model, str(source))
+    where = source_of(model, str(source))
+    _check_floats(model, where)
     if calibration is None:
-        inputs = static_shapes(model, str(source), shapes)
+        inputs = static_shapes(model, where, shapes)
         for name, shape in inputs.items():
-            check_size(f"{source}: input {name}", shape, "float32")
+            check_size(f"{where}: input {name}", shape, "float32")
         rng = np.random.default_rng(0)
         samples = [
             {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
             for _ in range(RANDOM_SAMPLES)
         ]
     else:
-        known = known_shapes(model.graph, str(source), shapes)
+        known = known_shapes(model.graph, where, shapes)
         if isinstance(calibration, str | Path):
             samples = _samples(_read_arrays(Path(calibration)), known, str(calibration))
         else:
             samples = _samples(calibration, known, "calibration")
         inputs = {name: samples[0][name].shape for name in known}
-    opened = _modern(_open(model), str(source))
-    quantize_model(opened, target, samples, noted=inputs if shapes else None, where=str(source))
+    opened = _modern(_open(model), where)
+    forget_source(opened)
+    quantize_model(opened, target, samples, noted=inputs if shapes else None, where=where)
 
 
 def quantize_model(
@@ -187,9 +190,10 @@ def _load(path: Path, shapes: Shapes | None) -> onnx.ModelProto:
         raise ModelError(str(path), "an ONNX file", "no file") from None
     except Exception as error:  # protobuf and external data each raise their own
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
-    normalize(model, str(path), shapes)
+    where = source_of(model, str(path))
+    normalize(model, where, shapes)
     if any(n.op_type == "QuantizeLinear" for n in model.graph.node):
-        raise ModelError(str(path), "a float model", "one that is quantized already")
+        raise ModelError(where, "a float model", "one that is quantized already")
     return model
 
 

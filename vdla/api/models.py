@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 from vdla.api.host import timed_model
 from vdla.boards import find_board
 from vdla.compiler.build import Options
+from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models.quantizer import quantize as quantize_model
@@ -134,10 +135,11 @@ def compile_options(options: Compile | Run, where: Where, code: Code) -> Options
 
 
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
-    """Writes the QDQ form of a float model to ``output``; without ``options`` on random samples.
+    """Writes the QDQ form of a float model, in a file of any kind that ``compile`` takes, to
+    ``output``; without ``options`` on random samples.
 
     Raises:
         ModelError: the model or the samples don't fit, or a size is open and no samples have it.
     """
     options = options or Quantize()
-    quantize_model(model, output, options.calibration, options.shapes)
+    quantize_model(onnx_file(model), output, options.calibration, options.shapes)

@@ -7,19 +7,28 @@ from pathlib import Path
 from vdla.compiler import models
 from vdla.names.kinds import check_kind
 from vdla.options.spelling import UsageError
-from vdla.runtime.module import Module
+from vdla.runtime.module import MAGIC, Module
 from vdla.support.errors import UserError
 
 
 def is_module(model: Module | str | Path) -> bool:
-    """Whether it is a module, or a file that is one by its name.
+    """Whether it is a module, or a file of one.
 
     Raises:
         UsageError: it is neither a module nor a name.
     """
     kinds = "a module, a .vdla or ONNX file or a bundled name"
     check_kind("model", kinds, model, Module | str | Path)
-    return isinstance(model, Module) or str(model).endswith(".vdla")
+    return isinstance(model, Module) or str(model).endswith(".vdla") or _begins_as_one(Path(model))
+
+
+def _begins_as_one(path: Path) -> bool:
+    """Whether a file begins as a module's does, whatever its name."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def model_files(model: str | Path) -> dict[str, Path]:
