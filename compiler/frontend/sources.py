@@ -5,13 +5,15 @@ A model that was translated notes its file or module, a node its line of Python.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Collection
 from pathlib import Path
 
 import onnx
 
-OWN = Path(__file__).resolve().parents[2]  # vdla's sources
+COMPILER = Path(__file__).resolve().parents[1]
+OWN = (COMPILER, Path(str(sys.modules["vdla"].__file__)).resolve().parent)  # vdla's sources
 SOURCE, LINE = "vdla.source", "vdla.line"  # keys of the metadata of a model, of a node
 
 
@@ -57,4 +59,6 @@ def last_line(error: BaseException, libraries: Collection[Path]) -> str:
 def is_library(path: str, libraries: Collection[Path]) -> bool:
     """Whether a file lies in one of some folders, is vdla's, or was made at run time."""
     place = Path(path)
-    return path.startswith("<") or any(place.is_relative_to(folder) for folder in (OWN, *libraries))
+    return path.startswith("<") or any(
+        place.is_relative_to(folder) for folder in (*OWN, *libraries)
+    )

@@ -73,7 +73,7 @@ class Captured:
     def results(self, arrays: Mapping[str, Array]) -> Any:
         """What the module returns, of tensors that share the arrays' memory."""
         leaves = [
-            torch.from_numpy(np.ascontiguousarray(arrays[name])) if name in self.outputs else name
+            torch.from_numpy(np.asarray(arrays[name], order="C")) if name in self.outputs else name
             for name in self.returned
         ]
         return trees.tree_unflatten(leaves, self.structure)
