@@ -37,7 +37,7 @@ test: .venv/ready
 	$(MAKE) --jobs $(JOBS) --output-sync=target lint types imports java yosys
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-long: .venv/ready qemu
+test-long: .venv/ready .venv/jax qemu
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m long
 
 # The site, in build/site: open build/site/index.html.
@@ -129,6 +129,11 @@ build/mypy:
 # And what development needs: the RTL's tools, boards, searches, tests, the site.
 .venv/ready: .venv/user
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	touch $@
+
+# JAX's functions are tested by `make test-long` alone: jax and flax are 620 MB.
+.venv/jax: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[jax]'
 	touch $@
 
 clean:

@@ -241,7 +241,7 @@ def explore(
 
 @command(app)
 def quantize(
-    model: Annotated[Path, Argument("MODEL.onnx")],
+    model: Annotated[Path, Argument("MODEL", "A file of a model of floats, or FILE.py:NAME.")],
     output: Annotated[Path, Option("-o", "--output", metavar="Q.onnx")],
     options: Quantize,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Models by the names that users give: bundled ones, ONNX files and modules."""
+"""Models by the names that users give: bundled ones, files of models, modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _begins_as_one(path: Path) -> bool:
 
 
 def model_files(model: str | Path) -> dict[str, Path]:
-    """Every network that a path or a bundled name stands for."""
+    """Every network that a path or a bundled name stands for, as ONNX files."""
     if str(model) in models.MODELS:
         return models.model_paths(str(model))
     path = model_file(model)
@@ -40,7 +40,7 @@ def model_files(model: str | Path) -> dict[str, Path]:
 
 
 def model_file(model: str | Path) -> Path:
-    """The one network that a path or a bundled name stands for.
+    """The one network that a path or a bundled name stands for, as an ONNX file.
 
     Raises:
         ModelError: there is none, or there are several.
@@ -59,7 +59,7 @@ def model_file(model: str | Path) -> Path:
 
     if not Path(model).exists() and python_name(str(model)) is None:
         known = ", ".join(models.MODELS)
-        raise _refusal(model, f"a file of a model or one of {known}", "neither")
+        raise _refusal(model, f"an ONNX file or one of {known}", "neither")
     return onnx_file(model)
 
 

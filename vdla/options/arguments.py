@@ -48,7 +48,7 @@ class Option:
         self.names, self.metavar, self.help, self.bounds = names, metavar, help, (min, max)
 
 
-Model = Annotated[str, Argument("MODEL", "An ONNX file or a bundled name.")]
+Model = Annotated[str, Argument("MODEL", "A file of a model, FILE.py:NAME, or a bundled name.")]
 ConfigName = Annotated[
     str, Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
 ]
