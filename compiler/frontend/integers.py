@@ -49,6 +49,7 @@ FORMS = {
     "QLinearGlobalAveragePool": Form("GlobalAveragePool", (0,), 3),
     "QLinearReduceMean": Form("ReduceMean", (0,), 3),
 }
+INTEGER_OPERATORS = {*FORMS, "QLinearConcat"}
 MOVES = (
     "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Split", "Slice", "Pad",
     "Gather", "Tile", "Expand", "DepthToSpace", "SpaceToDepth", "Concat",

@@ -38,7 +38,7 @@ from vdla.compiler.frontend.external import (
     is_random,
     reads_open,
 )
-from vdla.compiler.frontend.integers import float_body
+from vdla.compiler.frontend.integers import INTEGER_OPERATORS, float_body
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.normal_form import is_defined, normalize
 from vdla.compiler.frontend.ops import Converter, converter_of
@@ -124,8 +124,10 @@ def _check_size(model: onnx.ModelProto, path: Path) -> None:
 
 
 def is_quantized(model: onnx.ModelProto) -> bool:
-    """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear."""
-    return any(node.op_type in QDQ for node in all_nodes(model.graph.node))
+    """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear, or are
+    on quantized integers themselves."""
+    kinds = {*QDQ, *INTEGER_OPERATORS}
+    return any(node.op_type in kinds for node in all_nodes(model.graph.node))
 
 
 def import_model(

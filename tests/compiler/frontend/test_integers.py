@@ -135,3 +135,30 @@ def test_what_only_moves_integers(op, dtype, tmp_path):
         attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     inputs = [m.x[0], *others]
     assert m.differences(op, inputs, tmp_path, outputs=outputs, **attributes) == 0
+
+
+def test_a_graph_of_integers_alone_is_quantized_and_runs_on_the_accelerator(tmp_path):
+    """No QuantizeLinear and no DequantizeLinear: inputs and outputs are integers."""
+    rng = np.random.default_rng(8)
+    constants = {
+        "xs": np.float32(0.02), "xz": np.int8(3), "ys": np.float32(0.05), "yz": np.int8(-5),
+        "ws": np.full(8, 0.01, np.float32), "wz": np.zeros(8, np.int8),
+        "w": rng.integers(-60, 60, (8, 3, 3, 3)).astype(np.int8),
+        "b": rng.integers(-100, 100, 8).astype(np.int32),
+    }  # fmt: skip
+    node = helper.make_node(
+        "QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], pads=[1] * 4
+    )
+    graph = helper.make_graph(
+        [node], "integers",
+        [helper.make_tensor_value_info("x", TensorProto.INT8, (1, 3, 6, 6))],
+        [helper.make_tensor_value_info("y", TensorProto.INT8, (1, 8, 6, 6))],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    path = tmp_path / "integers.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, path)
+    x = {"x": rng.integers(-128, 128, (1, 3, 6, 6)).astype(np.int8)}
+    result = api.run(path, x, config="tiny")
+    assert result.cycles
+    np.testing.assert_array_equal(result.outputs["y"], ort_run(path, x)["y"])
