@@ -63,12 +63,12 @@ class Captured:
         return {name: np.asarray(leaf) for name, leaf in zip(names, arrays, strict=True)}
 
     def results(self, arrays: Mapping[str, Array]) -> Any:
-        """What the function returns, of JAX's arrays."""
+        """Results of the function, of JAX's arrays."""
         leaves = [jax.numpy.asarray(arrays[value.name]) for value in self.model.graph.output]
         return trees.tree_unflatten(self.structure, leaves)
 
     def leaves(self, results: Any) -> list[Array]:
-        """What a call of the function returned, as the model's outputs in their order."""
+        """Arrays of what a call of the function returned, in the order of the model's outputs."""
         return [np.asarray(leaf) for leaf in trees.tree_leaves(results)]
 
 
@@ -150,7 +150,7 @@ def _key(entry: Any) -> str:
 
 def _spec(leaf: Any, name: str, path: Any, sizes: Any) -> Any:
     """A leaf's shape and dtype, with names for the sizes that stay open."""
-    open_sizes = {}
+    open_sizes: Mapping[int, str] = {}
     if isinstance(sizes, Mapping):
         open_sizes = sizes.get(name) or {}
     elif sizes is not None and path[0].idx == 0 and path[1].idx < len(sizes):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vdla import te
     from vdla.api.comparisons import compare, same_schedule, side_by_side, sweep
+    from vdla.api.compiling import compile
     from vdla.api.exploration import evaluate, explore_designs
     from vdla.api.host import host_time
-    from vdla.api.models import compile, quantize
+    from vdla.api.models import quantize
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 
 HOMES = {
     "vdla.api.comparisons": ("compare", "same_schedule", "side_by_side", "sweep"),
+    "vdla.api.compiling": ("compile",),
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
-    "vdla.api.models": ("compile", "quantize"),
+    "vdla.api.models": ("quantize",),
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
     "vdla.api.packages": ("package",),

@@ -20,12 +20,13 @@ import torch
 from vdla.api.functions import REMEMBERED, Compiled, compile_function
 
 Key = tuple[Any, ...]
+Bound = dict[int, Any]  # known arguments, by their places
 
 
 def backend(graph: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Sequence[Any]]:
     """A function that computes a graph of ``torch.compile``."""
     fixed = [place for place, value in enumerate(example) if isinstance(value, torch.nn.Parameter)]
-    ready: OrderedDict[Key, Compiled] = OrderedDict()
+    ready: OrderedDict[Key, tuple[Compiled, Bound]] = OrderedDict()
 
     def call(*args: Any) -> Sequence[Any]:
         key = tuple(
@@ -33,21 +34,22 @@ def backend(graph: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[...
         )
         if key not in ready:
             bound = {p: v for p, v in enumerate(args) if p in fixed or not _is_tensor(v)}
-            ready[key] = compile_function(_Bound(graph, bound), _free(args, bound), device="cpu")
+            module = _WithArguments(graph, bound)
+            ready[key] = compile_function(module, _free(args, bound), device="cpu"), bound
             if len(ready) > REMEMBERED:
                 ready.popitem(last=False)
         ready.move_to_end(key)
-        compiled = ready[key]
-        result: Sequence[Any] = compiled(*_free(args, compiled.function.bound))
+        compiled, bound = ready[key]
+        result: Sequence[Any] = compiled(*_free(args, bound))
         return result
 
     return call
 
 
-class _Bound(torch.nn.Module):
+class _WithArguments(torch.nn.Module):
     """A graph of which some arguments are known: parameters, sizes."""
 
-    def __init__(self, graph: torch.fx.GraphModule, bound: dict[int, Any]) -> None:
+    def __init__(self, graph: torch.fx.GraphModule, bound: Bound) -> None:
         super().__init__()
         self.graph, self.bound = graph, bound
         for place, value in bound.items():
@@ -65,7 +67,7 @@ class _Bound(torch.nn.Module):
         return getattr(self, f"argument_{place}", self.bound[place])
 
 
-def _free(args: Sequence[Any], bound: dict[int, Any]) -> tuple[Any, ...]:
+def _free(args: Sequence[Any], bound: Bound) -> tuple[Any, ...]:
     """The arguments that are not known when a graph is compiled."""
     return tuple(value for place, value in enumerate(args) if place not in bound)
 
@@ -75,5 +77,5 @@ def _is_tensor(value: object) -> bool:
 
 
 def _kind(value: Any) -> Any:
-    """What code is compiled for: a tensor's shape and dtype, or a number itself."""
+    """Kind of an argument that code is compiled for: a tensor's shape and dtype, or a number."""
     return (tuple(value.shape), value.dtype) if _is_tensor(value) else value

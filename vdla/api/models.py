@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from vdla.api.host import timed_model
 from vdla.boards import find_board
@@ -22,61 +19,15 @@ from vdla.names.models import model_file
 from vdla.names.schedules import tuned_functions, tuned_tiles
 from vdla.names.where import Code, Where
 from vdla.options import Compile, Quantize, Run
-from vdla.options.spelling import Taking, require, takes
+from vdla.options.spelling import require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
 
-if TYPE_CHECKING:
-    from vdla.api.functions import Compiled
-    from vdla.compiler.frontend.functions import Function
 
-
-P = ParamSpec("P")
-
-
-class Compiling(Protocol[P]):
-    """The function ``compile``: of a file, with options; or of a function of Python."""
-
-    @overload
-    def __call__(self, model: str | Path, options: Compile, /) -> Module: ...
-    @overload
-    def __call__(self, model: str | Path, /, *args: P.args, **kwargs: P.kwargs) -> Module: ...
-    @overload
-    def __call__(
-        self,
-        model: Function,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        calibration: Iterable[Any] | None = None,
-        sizes: Any = None,
-        remembered: int = ...,
-        **options: Any,
-    ) -> Compiled: ...
-
-
-def _with_functions(of_files: Taking[str | Path, P, Compile, Module]) -> Compiling[P]:
-    """Compiles functions of Python, too (``functions.py``)."""
-
-    @wraps(of_files)
-    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        if not callable(model) or isinstance(model, type):
-            return of_files(model, *args, **kwargs)
-        from vdla.api.functions import compile_function
-
-        return compile_function(model, *args, **kwargs)
-
-    return call
-
-
-@_with_functions
 @takes(Compile)
 def compile(model: str | Path, options: Compile) -> Module:
     """Compiles an ONNX file, or a bundled model by a name that ``vdla models`` lists; or a file of
     another kind that vdla reads: TFLite's, PyTorch's ``.pt2``, ``FILE.py:NAME``.
-
-    Of a PyTorch module or a function of JAX, ``compile(module, (x,), device=…)`` makes what is
-    called like it: see ``vdla.api.functions.compile_function``.
 
     The device ``cpu`` takes models of floats; those with an accelerator take QDQ models.
 
