@@ -7,8 +7,11 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,25 +33,55 @@ from vdla.compiler.frontend.shapes import (
 from vdla.compiler.frontend.sizes import check_size
 from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
+from vdla.compiler.models.calibration import Calibration, Pixels, samples_of
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
     quantize_recurrent,
     recurrent_ranges,
 )
 
+Progress = Callable[[str, int, int], None]
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RANDOM_SAMPLES = 8
+METHODS = ("minmax", "entropy", "percentile", "distribution")  # onnxruntime's, of ranges
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Choices of a quantization.
+
+    ``method`` makes ranges of activations out of samples: "minmax" takes all, "percentile" the
+    middle ``percentile`` % of the values, "entropy" loses the least information, "distribution"
+    makes the mean and the deviation fit. Weights have a scale per channel, or ``per_tensor``.
+    ``symmetric`` has activations around 0. ``ranges`` are those of tensors by name, in place of
+    what samples say. ``exclude`` are nodes that stay floats, by name. Activations are int8, or
+    ``unsigned``.
+    """
+
+    method: str = METHODS[0]
+    percentile: float = 99.999
+    per_tensor: bool = False
+    symmetric: bool = False
+    unsigned: bool = False
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+
+
+PLAIN = Recipe()
 
 
 def quantize(
     source: str | Path,
     target: str | Path,
-    calibration: str | Path | Mapping[str, Array] | None = None,
+    calibration: Calibration = None,
     shapes: Shapes | None = None,
+    recipe: Recipe = PLAIN,
+    pixels: Pixels = Pixels(),  # noqa: B008 (frozen)
+    progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Writes the QDQ form of the float model ``source`` to ``target``.
 
@@ -61,68 +94,86 @@ def quantize(
     Args:
         source: a float ONNX model.
         target: the file to write; written beside, then renamed.
-        calibration: one array per input, samples along the first axis, or an .npz of such. Without
-            it, standard normal samples are used: good for speed studies, poor for accuracy.
+        calibration: samples, see :func:`vdla.compiler.models.calibration.samples_of`.
         shapes: sizes that the model leaves open, by the name of an input or of a dimension; a
             calibration gives them too.
+        recipe: how it is quantized.
+        pixels: what pixels become, where the calibration is a folder of images.
+        progress: is told (what, done, of) as samples are run.
 
     Raises:
-        ModelError: the model or the samples don't fit, or a size is open and no samples have it.
+        ModelError: the model, the samples or the recipe don't fit, or a size is open and no samples
+            have it.
     """
     model = _load(Path(source), shapes)
     where = source_of(model, str(source))
     _check_floats(model, where)
     if calibration is None:
-        inputs = static_shapes(model, where, shapes)
+        inputs: Mapping[str, Open] = static_shapes(model, where, shapes)
         for name, shape in inputs.items():
             check_size(f"{where}: input {name}", shape, "float32")
-        rng = np.random.default_rng(0)
-        samples = [
-            {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
-            for _ in range(RANDOM_SAMPLES)
-        ]
     else:
-        known = known_shapes(model.graph, where, shapes)
-        if isinstance(calibration, str | Path):
-            samples = _samples(_read_arrays(Path(calibration)), known, str(calibration))
-        else:
-            samples = _samples(calibration, known, "calibration")
-        inputs = {name: samples[0][name].shape for name in known}
+        inputs = known_shapes(model.graph, where, shapes)
+    samples = samples_of(calibration, inputs, pixels, where)
+    noted = {name: samples[0][name].shape for name in inputs} if shapes else None
     opened = _modern(_open(model), where)
     forget_source(opened)
-    quantize_model(opened, target, samples, noted=inputs if shapes else None, where=where)
+    quantize_model(opened, target, samples, recipe, noted=noted, where=where, progress=progress)
+
+
+class _Reader:
+    """Samples as onnxruntime's calibration takes them: some of them at a time, so that what it
+    keeps of a network's tensors is that of a few samples."""
+
+    def __init__(self, samples: Sequence[Mapping[str, Array]], progress: Progress) -> None:
+        self.samples, self.progress = samples, progress
+        self.place, self.end = 0, len(samples)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        """Goes on with these samples."""
+        self.place, self.end = start_index, end_index
+
+    def get_next(self) -> Mapping[str, Array] | None:
+        """The next sample; None behind the last one."""
+        if self.place >= self.end:
+            return None
+        sample = self.samples[self.place]
+        self.place += 1
+        self.progress("calibration", self.place, len(self.samples))
+        return sample
 
 
 def quantize_model(
     model: onnx.ModelProto,
     target: str | Path,
     samples: Sequence[Mapping[str, Array]],
+    recipe: Recipe = PLAIN,
     *,
-    unsigned: bool = False,
     noted: Mapping[str, Sequence[int]] | None = None,
     where: str = "",
+    progress: Progress = lambda what, done, total: None,
 ) -> None:
-    """Quantizes a model in memory with samples in memory; activations are int8, or uint8.
+    """Quantizes a model in memory with samples in memory.
     The new file notes the shapes ``noted`` of inputs, for sizes that it leaves open.
 
     Raises:
-        ModelError: onnxruntime can't; opens with ``where``, or with the graph's name.
+        ModelError: onnxruntime can't, or the recipe names what the model hasn't; opens with
+            ``where``, or with the graph's name.
     """
     from onnxruntime.quantization import (
-        CalibrationDataReader,
+        CalibrationMethod,
         QuantFormat,
         QuantType,
         quantize_static,
     )
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.rest = iter(samples)
-
-        def get_next(self) -> Mapping[str, Array] | None:
-            return next(self.rest, None)
-
+    place = where or model.graph.name
+    _check_recipe(recipe, model, place)
+    methods = dict(zip(METHODS, ("MinMax", "Entropy", "Percentile", "Distribution"), strict=True))
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
@@ -133,11 +184,14 @@ def quantize_model(
             quantize_static(
                 str(folded),
                 str(written),
-                Reader(),
+                _Reader(samples, progress),
                 quant_format=QuantFormat.QDQ,
-                per_channel=True,
-                activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
+                per_channel=not recipe.per_tensor,
+                activation_type=QuantType.QUInt8 if recipe.unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
+                nodes_to_exclude=list(recipe.exclude),
+                calibrate_method=CalibrationMethod[methods[recipe.method]],
+                extra_options=_options(recipe),
             )
             if has_recurrent(model):
                 ranges = recurrent_ranges(onnx.load(str(folded)), samples)
@@ -146,12 +200,45 @@ def quantize_model(
                 done = onnx.load(str(written))
                 note_shapes(done, noted)
                 onnx.save(done, str(written))
+        except ModelError:
+            raise
         except Exception as error:  # onnxruntime has no common base class for its errors
             result = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
-            place = where or model.graph.name
             expected = "a model onnxruntime can quantize"
             raise ModelError(place, expected, result + _makers(model.graph, result)) from None
         os.replace(written, target)
+
+
+def _options(recipe: Recipe) -> dict[str, object]:
+    """A recipe as onnxruntime's further options."""
+    ranges = {
+        name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]
+        for name, (low, high) in recipe.ranges.items()
+    }
+    return {
+        "ActivationSymmetric": recipe.symmetric,
+        "CalibTensorRangeSymmetric": recipe.symmetric,
+        "CalibPercentile": recipe.percentile,
+        "CalibStridedMinMax": 1,  # whatever the method: a sample at a time
+        "TensorQuantOverrides": ranges,
+    }
+
+
+def _check_recipe(recipe: Recipe, model: onnx.ModelProto, where: str) -> None:
+    """Raises ModelError where a recipe has another method, or names what a model hasn't."""
+    if recipe.method not in METHODS:
+        raise ModelError(where, f"a method of {', '.join(METHODS)}", recipe.method)
+    nodes = {node.name for node in model.graph.node}
+    tensors = {name for node in model.graph.node for name in (*node.input, *node.output)}
+    for kind, known, names in (("node", nodes, recipe.exclude), ("tensor", tensors, recipe.ranges)):
+        for name in names:
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise ModelError(where, f"a {kind} of the model", f"{name}{hint}")
+    for name, (low, high) in recipe.ranges.items():
+        if not low < high:
+            raise ModelError(where, f"a range of {name} that isn't empty", f"{low} to {high}")
 
 
 def _makers(graph: onnx.GraphProto, text: str) -> str:
@@ -168,8 +255,8 @@ def _makers(graph: onnx.GraphProto, text: str) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the quantizer's advice on the root logger, and what onnxruntime's sessions write to
-    stderr: what goes wrong comes as an exception."""
+    """Without the quantizer's advice on the root logger and on stdout, and what onnxruntime's
+    sessions write to stderr: what goes wrong comes as an exception."""
     import onnxruntime
 
     root = logging.getLogger()
@@ -177,7 +264,8 @@ def _quiet() -> Iterator[None]:
     root.setLevel(logging.CRITICAL)
     onnxruntime.set_default_logger_severity(FATAL)
     try:
-        yield
+        with redirect_stdout(StringIO()):
+            yield
     finally:
         root.setLevel(level)
         onnxruntime.set_default_logger_severity(WARNING)
@@ -230,51 +318,3 @@ def _modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     except Exception as error:  # the converter raises what its C++ does
         expected = f"a model of opset {PER_CHANNEL_OPSET} or one that can be converted to it"
         raise ModelError(where, expected, f"opset {result}: {error}") from None
-
-
-def _read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz."""
-    try:
-        with np.load(path) as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise ModelError(str(path), "an .npz of calibration samples", "no file") from None
-    except Exception as error:  # zipfile, numpy and pickle each raise their own
-        raise ModelError(str(path), "an .npz of calibration samples", error) from None
-
-
-def _samples(
-    arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str
-) -> list[dict[str, Array]]:
-    """Batches of samples, as large as the model takes, of arrays that have all samples."""
-    samples: list[dict[str, Array]] = []
-    for name, shape in inputs.items():
-        if name not in arrays:
-            result = ", ".join(arrays) or "nothing"
-            raise ModelError(where, f"an array called {name}", result)
-        array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
-        if array.dtype.kind not in "biuf":
-            raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
-        batches = _batches(np.asarray(array, np.float32), name, shape, where)
-        samples = samples or [{} for _ in batches]
-        if len(batches) != len(samples):
-            raise ModelError(where, f"{len(samples)} batches of {name}", len(batches))
-        for sample, batch in zip(samples, batches, strict=True):
-            sample[name] = batch
-    return samples
-
-
-def _batches(array: Array, name: str, shape: Open, where: str) -> list[Array]:
-    """Samples in portions as large as the model takes; the last repeats some to be full."""
-    batch = shape[0] if shape and isinstance(shape[0], int) else 1
-    rest = shape[1:]
-    fits = len(rest) == array.ndim - 1 and all(
-        not isinstance(want, int) or want == got
-        for want, got in zip(rest, array.shape[1:], strict=True)
-    )
-    if not fits or len(array) < batch:
-        sizes = ", ".join(("samples", *("?" if v is None else str(v) for v in rest)))
-        many = f" and at least {batch} samples, the model's batch" if batch > 1 else ""
-        raise ModelError(where, f"{name} of shape [{sizes}]{many}", list(array.shape))
-    starts = (min(start, len(array) - batch) for start in range(0, len(array), batch))
-    return [array[start : start + batch] for start in starts]

@@ -11,6 +11,8 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
+from vdla.compiler.models.calibration import Pixels
+from vdla.compiler.models.quantizer import METHODS, Recipe
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
@@ -19,7 +21,7 @@ from vdla.names.models import model_file
 from vdla.names.schedules import tuned_functions, tuned_tiles
 from vdla.names.where import Code, Where
 from vdla.options import Compile, Quantize, Run
-from vdla.options.spelling import require, takes
+from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
 
@@ -93,4 +95,15 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
         ModelError: the model or the samples don't fit, or a size is open and no samples have it.
     """
     options = options or Quantize()
-    quantize_model(onnx_file(model), output, options.calibration, options.shapes)
+    require(options)
+    if options.calibrate not in METHODS:
+        expected = ", ".join(METHODS)
+        raise UsageError(f"--calibrate: expected one of {expected}, found {options.calibrate}")
+    recipe = Recipe(
+        options.calibrate, options.percentile, options.per_tensor, options.symmetric,
+        ranges=options.ranges or {}, exclude=options.exclude,
+    )  # fmt: skip
+    quantize_model(
+        onnx_file(model), output, options.calibration, options.shapes, recipe,
+        Pixels(options.mean, options.std), options.progress,
+    )  # fmt: skip

@@ -249,6 +249,7 @@ def quantize(
 
     Examples:
         vdla quantize model.onnx -o model.int8.onnx --calibration samples.npz
+        vdla quantize model.onnx -o model.int8.onnx --calibration images/ --calibrate entropy
     """
     from vdla.commands import transform
 

@@ -60,7 +60,8 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
 def quantize(model: Path, output: Path, options: Quantize) -> None:
     """Quantizes a float model."""
     check_folder(output, model, options.calibration)
-    api.quantize(model, output, options)
+    with progress() as update:
+        api.quantize(model, output, replace(options, progress=update))
     if options.calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")

@@ -18,8 +18,12 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--config", "--set", "--board", "--part", "--space", "--objectives", "--baseline", "--map",
     ),
     "The model and its schedules": (
-        "--shape", "--records", "--vthreads", "--strict", "--turns", "--weight", "--calibration",
-        "--layer", "--model",
+        "--shape", "--records", "--vthreads", "--strict", "--turns", "--weight", "--layer",
+        "--model",
+    ),
+    "The quantization": (
+        "--calibration", "--mean", "--std", "--calibrate", "--percentile", "--per-tensor",
+        "--symmetric", "--range", "--exclude",
     ),
     "The device and the host": devices.SECTION,
     "Measurement": (

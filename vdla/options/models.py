@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdla.options import devices, fields
 from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.devices import Placed
-from vdla.options.spelling import Only, UsageError, option, python_only
+from vdla.options.spelling import Only, UsageError, option, python_only, ranges, reals
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
@@ -192,11 +193,48 @@ class RunFiles:
 class Quantize(Sized):
     """Options with which a float model is quantized.
 
-    ``calibration`` has one array per input, samples along the first axis, or is an .npz of such.
-    Without it standard normal samples are used: good for speed studies, poor for accuracy.
+    ``calibration`` has one array per input, samples along the first axis, or is an .npz of such, or
+    a folder of images, each cut and resized to the input; its pixels, 0 to 255, are reduced by
+    ``mean`` and divided by ``std``. Without it standard normal samples are used: good for speed
+    studies, poor for accuracy. ``calibrate`` says what ranges are made of samples: "minmax" takes
+    all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
+    "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
+    of what samples say; ``exclude`` are nodes that stay floats.
     """
 
     calibration: str | Path | Mapping[str, Any] | None = option(
-        None, "--calibration", typed=Path | None, metavar="X.npz"
+        None, "--calibration", typed=Path | None, metavar="X.npz|FOLDER",
+        help="Samples: one array per input, or a folder of images.",
+    )  # fmt: skip
+    calibrate: str = option(
+        "minmax", "--calibrate", typed=str, metavar="HOW",
+        help="Ranges: minmax, entropy, percentile or distribution.",
+    )  # fmt: skip
+    percentile: float = option(
+        99.999, "--percentile", typed=float, only=[Only("calibrate", "percentile")],
+        min=50, max=100, help="Share of the values that a range holds, in %.",
+    )  # fmt: skip
+    per_tensor: bool = option(
+        False, "--per-tensor", typed=bool, help="One scale for all channels of a weight."
     )
+    symmetric: bool = option(
+        False, "--symmetric", typed=bool, help="Activations around 0: no zero points."
+    )
+    ranges: Mapping[str, tuple[float, float]] | None = option(
+        None, "--range", typed=list[str] | None, read=lambda texts: ranges(texts or ()) or None,
+        metavar="TENSOR=LOW,HIGH", help="A tensor's range, whatever the samples say.",
+    )  # fmt: skip
+    exclude: Sequence[str] = option(
+        (), "--exclude", typed=list[str] | None, shown=None,
+        read=lambda texts: tuple(texts or ()), metavar="NODE", help="A node that stays floats.",
+    )  # fmt: skip
+    mean: tuple[float, ...] = option(
+        (0.0,), "--mean", typed=str, shown="0", read=partial(reals, "--mean"),
+        metavar="M|R,G,B", help="Of a pixel of 0 to 255, subtracted.",
+    )  # fmt: skip
+    std: tuple[float, ...] = option(
+        (255.0,), "--std", typed=str, shown="255", read=partial(reals, "--std"),
+        metavar="S|R,G,B", help="Of a pixel; what is left is divided by it.",
+    )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
+    progress: Progress = progress()

@@ -14,7 +14,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Signature, cleandoc, signature
-from math import inf
+from math import inf, isfinite
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from vdla.support.errors import UserError
@@ -200,6 +200,32 @@ def weights(texts: Sequence[str]) -> dict[str, float]:
             name = ""
         if not name.strip() or not 0 < result[name.strip()] < inf:
             raise UsageError(f"--weight: expected MODEL=W with W above 0, found {text!r}")
+    return result
+
+
+def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The values of ``--range``: a tensor's name to its least and its largest number."""
+    result: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, equals, listed = text.rpartition("=")
+        try:
+            low, high = map(float, listed.split(","))
+        except ValueError:
+            equals, low, high = "", 0.0, 0.0
+        if not equals or not name.strip() or not -inf < low < high < inf:
+            raise UsageError(f"--range: expected TENSOR=LOW,HIGH with LOW < HIGH, found {text!r}")
+        result[name.strip()] = low, high
+    return result
+
+
+def reals(option: str, text: str) -> tuple[float, ...]:
+    """The value of an option that lists finite numbers, with commas between them."""
+    try:
+        result = tuple(map(float, text.split(",")))
+    except ValueError:
+        result = ()
+    if not result or not all(map(isfinite, result)):
+        raise UsageError(f"{option}: expected numbers with commas between, found {text!r}")
     return result
 
 

@@ -1,0 +1,190 @@
+"""Samples that a quantizer sees: arrays, an .npz, a folder of images, or random numbers.
+
+    samples = samples_of("images/", {"image": (1, 3, 224, 224)}, pixels=Pixels())
+    len(samples), samples[0]["image"]        # batches as large as the model takes
+
+Images are read when they are asked for, so a folder may be of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vdla.compiler.frontend.errors import ModelError, first_line
+from vdla.compiler.frontend.shapes import Open
+from vdla.compiler.graph.types import Array
+
+RANDOM_SAMPLES = 8
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")  # ends of images' names
+CHANNELS = (1, 3)  # of images, gray or red, green and blue
+
+Batch = dict[str, Array]
+Calibration = str | Path | Mapping[str, Array] | None
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Numbers that pixels of 0 to 255 become: less ``mean``, over ``std``; one for each channel, or
+    one for all."""
+
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (255.0,)
+
+
+def samples_of(
+    calibration: Calibration, inputs: Mapping[str, Open], pixels: Pixels, where: str
+) -> Sequence[Batch]:
+    """Batches of samples for a model's inputs.
+
+    Args:
+        calibration: one array per input, samples along the first axis; an .npz of such; a folder of
+            images; None for standard normal numbers.
+        inputs: shapes, with None or a name for a size that stays open.
+        pixels: what an image's pixels become.
+        where: the model, which opens errors about its inputs.
+
+    Raises:
+        ModelError: they can't be read, don't fit the inputs, or hold NaN or infinity.
+    """
+    if calibration is None:
+        return random_samples(inputs)
+    if not isinstance(calibration, str | Path):
+        return batches(calibration, inputs, "calibration")
+    path = Path(calibration)
+    if path.is_dir():
+        return Images(path, inputs, pixels, where)
+    return batches(_read_arrays(path), inputs, str(path))
+
+
+def random_samples(inputs: Mapping[str, Open]) -> list[Batch]:
+    """Standard normal numbers, the same every time: good for speed, poor for accuracy."""
+    rng = np.random.default_rng(0)
+    return [
+        {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
+        for _ in range(RANDOM_SAMPLES)
+    ]
+
+
+# Arrays -----------------------------------------------------------------------------------------
+
+
+def batches(arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str) -> list[Batch]:
+    """Batches of arrays that have all samples, as large as the model takes."""
+    samples: list[Batch] = []
+    for name, shape in inputs.items():
+        if name not in arrays:
+            result = ", ".join(arrays) or "nothing"
+            raise ModelError(where, f"an array called {name}", result)
+        array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
+        if array.dtype.kind not in "biuf":
+            raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
+        array = np.asarray(array, np.float32)
+        if not np.isfinite(array).all():
+            first = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(1)))
+            raise ModelError(where, f"finite numbers in {name}", f"others in sample {first}")
+        parts = _batches(array, name, shape, where)
+        samples = samples or [{} for _ in parts]
+        if len(parts) != len(samples):
+            raise ModelError(where, f"{len(samples)} batches of {name}", len(parts))
+        for sample, batch in zip(samples, parts, strict=True):
+            sample[name] = batch
+    return samples
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz."""
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise ModelError(str(path), "an .npz of calibration samples", "no file") from None
+    except Exception as error:  # zipfile, numpy and pickle each raise their own
+        raise ModelError(str(path), "an .npz of calibration samples", error) from None
+
+
+def _batches(array: Array, name: str, shape: Open, where: str) -> list[Array]:
+    """Samples in portions as large as the model takes; the last repeats some to be full."""
+    batch = shape[0] if shape and isinstance(shape[0], int) else 1
+    rest = shape[1:]
+    fits = len(rest) == array.ndim - 1 and all(
+        not isinstance(want, int) or want == got
+        for want, got in zip(rest, array.shape[1:], strict=True)
+    )
+    if not fits or len(array) < batch:
+        sizes = ", ".join(("samples", *("?" if v is None else str(v) for v in rest)))
+        many = f" and at least {batch} samples, the model's batch" if batch > 1 else ""
+        raise ModelError(where, f"{name} of shape [{sizes}]{many}", list(array.shape))
+    starts = (min(start, len(array) - batch) for start in range(0, len(array), batch))
+    return [array[start : start + batch] for start in starts]
+
+
+# Images -----------------------------------------------------------------------------------------
+
+
+class Images(Sequence[Batch]):
+    """Batches of the images of a folder, in the order of their names, each cut to the input's
+    proportions around its middle and resized.
+
+    Raises:
+        ModelError: the model's inputs aren't one of images, or the folder has none.
+    """
+
+    def __init__(
+        self, folder: Path, inputs: Mapping[str, Open], pixels: Pixels, where: str
+    ) -> None:
+        self.files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in PICTURES)
+        if not self.files:
+            raise ModelError(str(folder), f"images ({', '.join(PICTURES)})", "none")
+        if len(inputs) != 1:
+            raise ModelError(where, "one input, for a folder of images", ", ".join(inputs))
+        (self.name, shape), self.pixels = next(iter(inputs.items())), pixels
+        form = _image_form(shape)
+        if form is None:
+            expected = f"input {self.name} of images, [N, C, H, W] or [N, H, W, C], for a folder"
+            raise ModelError(where, expected, list(shape))
+        self.batch, self.channels, self.size, self.first = form
+        for numbers in (pixels.mean, pixels.std):
+            if len(numbers) not in (1, self.channels):
+                expected = f"1 or {self.channels} numbers for the mean and the std of a pixel"
+                raise ModelError(where, expected, len(numbers))
+
+    def __len__(self) -> int:
+        return -(-len(self.files) // self.batch)
+
+    def __getitem__(self, index: int) -> Batch:  # type: ignore[override]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        start = index * self.batch
+        files = [self.files[i % len(self.files)] for i in range(start, start + self.batch)]
+        return {self.name: np.stack([self._read(path) for path in files])}
+
+    def _read(self, path: Path) -> Array:
+        from PIL import Image, ImageOps
+
+        try:
+            with Image.open(path) as image:
+                colours = image.convert("RGB" if self.channels == 3 else "L")
+                fitted = ImageOps.fit(colours, self.size, Image.Resampling.BILINEAR)
+                array = np.asarray(fitted, np.float32).reshape(*self.size[::-1], self.channels)
+        except Exception as error:  # Pillow raises its own, and what its decoders do
+            raise ModelError(str(path), "an image", first_line(error)) from None
+        mean, std = (np.asarray(v, np.float32) for v in (self.pixels.mean, self.pixels.std))
+        result = (array - mean) / std
+        return np.ascontiguousarray(result.transpose(2, 0, 1)) if self.first else result
+
+
+def _image_form(shape: Open) -> tuple[int, int, tuple[int, int], bool] | None:
+    """(batch, channels, (width, height), whether channels come first) of a shape of images; None
+    where it is none."""
+    if len(shape) != 4:
+        return None
+    sizes = [size if isinstance(size, int) else 0 for size in shape]
+    first = sizes[1] in CHANNELS
+    channels, height, width = sizes[1:] if first else (sizes[3], *sizes[1:3])
+    if channels not in CHANNELS or not height or not width:
+        return None
+    return sizes[0] or 1, channels, (width, height), first
