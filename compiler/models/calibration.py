@@ -23,7 +23,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")  # ends of images'
 CHANNELS = (1, 3)  # of images, gray or red, green and blue
 
 Batch = dict[str, Array]
-Calibration = str | Path | Mapping[str, Array] | None
+Calibration = str | Path | Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def samples_of(
 
     Args:
         calibration: one array per input, samples along the first axis; an .npz of such; a folder of
-            images; None for standard normal numbers.
+            images.
         inputs: shapes, with None or a name for a size that stays open.
         pixels: what an image's pixels become.
         where: the model, which opens errors about its inputs.
@@ -50,8 +50,6 @@ def samples_of(
     Raises:
         ModelError: they can't be read, don't fit the inputs, or hold NaN or infinity.
     """
-    if calibration is None:
-        return random_samples(inputs)
     if not isinstance(calibration, str | Path):
         return batches(calibration, inputs, "calibration")
     path = Path(calibration)
@@ -60,7 +58,7 @@ def samples_of(
     return batches(_read_arrays(path), inputs, str(path))
 
 
-def random_samples(inputs: Mapping[str, Open]) -> list[Batch]:
+def random_samples(inputs: Mapping[str, tuple[int, ...]]) -> list[Batch]:
     """Standard normal numbers, the same every time: good for speed, poor for accuracy."""
     rng = np.random.default_rng(0)
     return [

@@ -23,7 +23,6 @@ from onnx import helper
 from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.normal_form import FREE_INITIALIZERS, normalize
 from vdla.compiler.frontend.shapes import (
-    Open,
     Shapes,
     input_values,
     known_shapes,
@@ -33,7 +32,7 @@ from vdla.compiler.frontend.shapes import (
 from vdla.compiler.frontend.sizes import check_size
 from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
-from vdla.compiler.models.calibration import Calibration, Pixels, samples_of
+from vdla.compiler.models.calibration import Batch, Calibration, Pixels, random_samples, samples_of
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
     quantize_recurrent,
@@ -77,7 +76,7 @@ PLAIN = Recipe()
 def quantize(
     source: str | Path,
     target: str | Path,
-    calibration: Calibration = None,
+    calibration: Calibration | None = None,
     shapes: Shapes | None = None,
     recipe: Recipe = PLAIN,
     pixels: Pixels = Pixels(),  # noqa: B008 (frozen)
@@ -94,7 +93,8 @@ def quantize(
     Args:
         source: a float ONNX model.
         target: the file to write; written beside, then renamed.
-        calibration: samples, see :func:`vdla.compiler.models.calibration.samples_of`.
+        calibration: samples, see :func:`vdla.compiler.models.calibration.samples_of`; None for
+            standard normal numbers: good for speed studies, poor for accuracy.
         shapes: sizes that the model leaves open, by the name of an input or of a dimension; a
             calibration gives them too.
         recipe: how it is quantized.
@@ -109,13 +109,13 @@ def quantize(
     where = source_of(model, str(source))
     _check_floats(model, where)
     if calibration is None:
-        inputs: Mapping[str, Open] = static_shapes(model, where, shapes)
-        for name, shape in inputs.items():
+        sizes = static_shapes(model, where, shapes)
+        for name, shape in sizes.items():
             check_size(f"{where}: input {name}", shape, "float32")
+        samples: Sequence[Batch] = random_samples(sizes)
     else:
-        inputs = known_shapes(model.graph, where, shapes)
-    samples = samples_of(calibration, inputs, pixels, where)
-    noted = {name: samples[0][name].shape for name in inputs} if shapes else None
+        samples = samples_of(calibration, known_shapes(model.graph, where, shapes), pixels, where)
+    noted = {name: array.shape for name, array in samples[0].items()} if shapes else None
     opened = _modern(_open(model), where)
     forget_source(opened)
     quantize_model(opened, target, samples, recipe, noted=noted, where=where, progress=progress)
