@@ -107,18 +107,28 @@ def quantize(
     """
     model = _load(Path(source), shapes)
     where = source_of(model, str(source))
-    _check_floats(model, where)
-    if calibration is None:
-        sizes = static_shapes(model, where, shapes)
-        for name, shape in sizes.items():
-            check_size(f"{where}: input {name}", shape, "float32")
-        samples: Sequence[Batch] = random_samples(sizes)
-    else:
-        samples = samples_of(calibration, known_shapes(model.graph, where, shapes), pixels, where)
+    samples = samples_for(model, where, calibration, shapes, pixels)
     noted = {name: array.shape for name, array in samples[0].items()} if shapes else None
     opened = _modern(_open(model), where)
     forget_source(opened)
     quantize_model(opened, target, samples, recipe, noted=noted, where=where, progress=progress)
+
+
+def samples_for(
+    model: onnx.ModelProto,
+    where: str,
+    calibration: Calibration | None,
+    shapes: Shapes | None,
+    pixels: Pixels,
+) -> Sequence[Batch]:
+    """The samples that a model is quantized with, see :func:`quantize`."""
+    _check_floats(model, where)
+    if calibration is not None:
+        return samples_of(calibration, known_shapes(model.graph, where, shapes), pixels, where)
+    sizes = static_shapes(model, where, shapes)
+    for name, shape in sizes.items():
+        check_size(f"{where}: input {name}", shape, "float32")
+    return random_samples(sizes)
 
 
 class _Reader:
@@ -144,6 +154,27 @@ class _Reader:
         self.place += 1
         self.progress("calibration", self.place, len(self.samples))
         return sample
+
+
+def folded_model(source: str | Path, shapes: Shapes | None = None) -> onnx.ModelProto:
+    """The float model in a file as it is before it is quantized: batch normalizations folded.
+
+    Raises:
+        ModelError: it isn't a float model, or onnxruntime can't.
+    """
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    model = _load(Path(source), shapes)
+    where = source_of(model, str(source))
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        given, folded = (Path(folder) / f"{name}.onnx" for name in ("float", "folded"))
+        onnx.save(_modern(_open(model), where), str(given))
+        try:
+            quant_pre_process(str(given), str(folded), skip_symbolic_shape=True)
+        except Exception as error:  # onnxruntime has no common base class for its errors
+            expected = "a model onnxruntime can quantize"
+            raise ModelError(where, expected, first_line(error)) from None
+        return onnx.load(str(folded))
 
 
 def quantize_model(

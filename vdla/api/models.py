@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from vdla.analysis.noise import Noise, layer_noise
 from vdla.api.host import timed_model
 from vdla.boards import find_board
 from vdla.compiler.build import Options
@@ -12,7 +13,7 @@ from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models.calibration import Pixels
-from vdla.compiler.models.quantizer import METHODS, Recipe
+from vdla.compiler.models.quantizer import METHODS, Recipe, folded_model, samples_for
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
@@ -24,6 +25,8 @@ from vdla.options import Compile, Quantize, Run
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
+
+NOISE_SAMPLES = 64  # that the noise of a quantization is of, at most
 
 
 @takes(Compile)
@@ -85,6 +88,28 @@ def compile_options(options: Compile | Run, where: Where, code: Code) -> Options
         records=tuned_tiles(options.records, options.board),
         progress=options.progress,
     )
+
+
+def quantization_noise(
+    model: str | Path, quantized: str | Path, options: Quantize | None = None
+) -> Noise:
+    """The noise that a quantization added, layer by layer, on at most NOISE_SAMPLES samples.
+
+    Args:
+        model: of floats, in a file of any kind that ``compile`` takes.
+        quantized: its QDQ form, as ``quantize`` wrote it.
+        options: those with which it was quantized.
+
+    Raises:
+        ModelError: the model or the samples don't fit.
+        OnnxruntimeError: onnxruntime doesn't run it.
+    """
+    options = options or Quantize()
+    floats = folded_model(onnx_file(model), options.shapes)
+    pixels = Pixels(options.mean, options.std)
+    samples = samples_for(floats, str(model), options.calibration, options.shapes, pixels)
+    some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
+    return layer_noise(floats, load_onnx(quantized), some, options.progress)
 
 
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:

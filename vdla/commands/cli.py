@@ -244,6 +244,11 @@ def quantize(
     model: Annotated[Path, Argument("MODEL", "A file of a model of floats, or FILE.py:NAME.")],
     output: Annotated[Path, Option("-o", "--output", metavar="Q.onnx")],
     options: Quantize,
+    report: Annotated[
+        Path | None,
+        Option("--report", metavar="F.html", help="A page of the noise, layer by layer."),
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Quantize a float model to int8 QDQ with onnxruntime's static quantization.
 
@@ -253,7 +258,7 @@ def quantize(
     """
     from vdla.commands import transform
 
-    transform.quantize(model, output, options)
+    transform.quantize(model, output, options, report, json)
 
 
 @command(app)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
+from vdla.analysis.noise import Noise
+from vdla.analysis.report import noise_page
 from vdla.api.host import HOST_TIME, host_time
 from vdla.commands.output import (
     check_folder,
@@ -14,6 +16,8 @@ from vdla.commands.output import (
     print_json,
     print_placement,
     progress,
+    table,
+    write_text,
 )
 from vdla.options import Compile, Quantize
 
@@ -57,11 +61,48 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
     log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
 
 
-def quantize(model: Path, output: Path, options: Quantize) -> None:
-    """Quantizes a float model."""
+def quantize(model: Path, output: Path, options: Quantize, report: Path | None, json: bool) -> None:
+    """Quantizes a float model; prints and draws the noise that this adds."""
     check_folder(output, model, options.calibration)
+    if report is not None:
+        check_folder(report, model, output)
     with progress() as update:
-        api.quantize(model, output, replace(options, progress=update))
+        options = replace(options, progress=update)
+        api.quantize(model, output, options)
+        noise = api.quantization_noise(model, output, options) if report or json else None
+    if noise is not None:
+        _show_noise(model, output, noise, options, report, json)
     if options.calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")
+    if report is not None:
+        log.print(f"wrote {report}")
+
+
+MOST_ROWS = 10  # of layers that lose most
+
+
+def _show_noise(
+    model: Path, output: Path, noise: Noise, options: Quantize, report: Path | None, json: bool
+) -> None:
+    """Prints the layers that lose most themselves, or all as JSON; writes the page."""
+    if report is not None:
+        calibration = options.calibration
+        named = calibration.name if isinstance(calibration, Path) else "random numbers"
+        page = noise_page(model.stem, noise.layers, noise.samples, named)
+        write_text(report, page, model, output)
+    if json:
+        layers = [layer.to_json() for layer in noise.layers]
+        print_json({"written": str(output), "samples": noise.samples, "layers": layers})
+        return
+    worst = sorted(noise.layers, key=lambda layer: layer.own)[:MOST_ROWS]
+    rows = [
+        (layer.name, layer.op, *map(_decibels, (layer.own, layer.weights, layer.network)))
+        for layer in worst
+    ]
+    columns = ("layer", "operator", "alone", "its weights", "in the network")
+    table("signal to noise of the layers that lose most, in dB", columns, rows)
+
+
+def _decibels(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
