@@ -17,7 +17,7 @@ from vdla.explore.space import space_names
 from vdla.isa.config import config_names
 from vdla.options.spelling import UsageError, read
 
-FILES = re.compile(r"\.(onnx|vdla|toml|py:\w+)$")
+FILES = re.compile(r"\.(onnx|vdla|toml|tflite|pt2|py:\w+)$")
 MADE = ("zybo-z7-20",)  # boards that a recipe adds
 SENTENCE = {"--board": "ulx3s", "--log": "F", "-o": "F"}  # what a command needs, left out there
 

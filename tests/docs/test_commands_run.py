@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import click
+import matplotlib.pyplot as plt
 import numpy as np
 import onnx
 import pytest
@@ -44,6 +45,7 @@ LEFT_OUT = {  # lines that aren't run, by a pattern, and why
         "takes minutes of place and route; tests/boards does it",
     r"lockstep --board B": "of boards whose design has the memory; docs/boards.md runs one",
     r"--no-native": "refuses its module, as the page says",
+    r"model\.tflite": "tests/compiler/frontend/tflite runs files of TFLite",
     r"--trace waves": "needs lz4.h, which not every machine has; tests/runtime writes waves",
 }  # fmt: skip
 
@@ -95,14 +97,48 @@ def network(path: Path) -> None:
     onnx.save(model, path)
 
 
+NET = """
+import numpy as np
+import torch
+
+
+class Net(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Conv2d(1, 16, 3), torch.nn.Flatten(), torch.nn.Linear(576, 10))
+
+    def example_inputs(self):
+        return (torch.zeros(1, 1, 8, 8),)
+
+
+def forward(image):
+    return image.mean((2, 3))
+
+
+def example_inputs():
+    return (np.zeros((1, 1, 8, 8), np.float32),)
+"""
+
+
+def programs(folder: Path) -> None:
+    """A file of Python, and a PyTorch program."""
+    import torch
+
+    (folder / "net.py").write_text(NET)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+    torch.export.save(torch.export.export(module, (torch.zeros(1, 1, 8, 8),)), folder / "net.pt2")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the files that the pages name."""
     monkeypatch.chdir(tmp_path)
     network(tmp_path / "model.onnx")
+    programs(tmp_path)
     pictures = np.random.default_rng(1).normal(0, 1, (8, 1, 8, 8)).astype(np.float32)
     np.savez("samples.npz", image=pictures)
     np.savez("x.npz", image=pictures[:1])
+    (tmp_path / "images").mkdir()
+    plt.imsave("images/0.png", pictures[0, 0], cmap="gray")
     api.quantize("model.onnx", "model.int8.onnx", Quantize(calibration="samples.npz"))
     shutil.copy("model.int8.onnx", "YOUR.int8.onnx")
     module = api.compile("digits")

@@ -43,7 +43,8 @@ COMMANDS = {  # quick ones; the rest of the tests check the others, wherever the
 }  # fmt: skip
 ELSEWHERE = {  # schemas whose commands take long, and the tests that run them
     "explore": "tests/explore", "farm-status": "tests/vdla/test_farm.py",
-    "farm-up": "tests/vdla/test_farm.py", "lockstep": "tests/lockstep", "synth": "tests/boards",
+    "farm-up": "tests/vdla/test_farm.py", "lockstep": "tests/lockstep",
+    "quantize": "tests/vdla/test_noise.py", "synth": "tests/boards",
 }  # fmt: skip
 
 
