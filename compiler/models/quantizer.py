@@ -33,17 +33,20 @@ from vdla.compiler.frontend.sizes import check_size
 from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.calibration import Batch, Calibration, Pixels, random_samples, samples_of
+from vdla.compiler.models.noise import mean_errors
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
     quantize_recurrent,
     recurrent_ranges,
 )
+from vdla.compiler.models.repair import correct_biases, equalize, layer_axes
 
 Progress = Callable[[str, int, int], None]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NOISE_SAMPLES = 64  # that errors and their noise are measured on, at most
 METHODS = ("minmax", "entropy", "percentile", "distribution")  # onnxruntime's, of ranges
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
@@ -58,7 +61,8 @@ class Recipe:
     makes the mean and the deviation fit. Weights have a scale per channel, or ``per_tensor``.
     ``symmetric`` has activations around 0. ``ranges`` are those of tensors by name, in place of
     what samples say. ``exclude`` are nodes that stay floats, by name. Activations are int8, or
-    ``unsigned``.
+    ``unsigned``. Before that, ``equalize`` gives all channels between two layers ranges alike, and
+    ``correct_bias`` takes the mean errors of channels off the biases (``repair.py``).
     """
 
     method: str = METHODS[0]
@@ -68,6 +72,8 @@ class Recipe:
     unsigned: bool = False
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     exclude: Sequence[str] = ()
+    equalize: bool = False
+    correct_bias: bool = False
 
 
 PLAIN = Recipe()
@@ -109,9 +115,29 @@ def quantize(
     where = source_of(model, str(source))
     samples = samples_for(model, where, calibration, shapes, pixels)
     noted = {name: array.shape for name, array in samples[0].items()} if shapes else None
-    opened = _modern(_open(model), where)
-    forget_source(opened)
-    quantize_model(opened, target, samples, recipe, noted=noted, where=where, progress=progress)
+    floats = _prepared(model, where, recipe)
+    forget_source(floats)
+    if recipe.correct_bias:
+        floats = _with_corrected_biases(floats, samples, recipe, where, progress)
+    quantize_model(floats, target, samples, recipe, noted=noted, where=where, progress=progress)
+
+
+def _with_corrected_biases(
+    floats: onnx.ModelProto,
+    samples: Sequence[Batch],
+    recipe: Recipe,
+    where: str,
+    progress: Progress,
+) -> onnx.ModelProto:
+    """Floats whose layers, quantized, have no mean error of their own."""
+    result = copy.deepcopy(floats)
+    some = samples[: min(len(samples), NOISE_SAMPLES)]
+    with tempfile.TemporaryDirectory() as folder:
+        first = Path(folder) / "first.onnx"
+        quantize_model(floats, first, samples, recipe, where=where, progress=progress)
+        errors = mean_errors(floats, onnx.load(str(first)), some, layer_axes(floats))
+    correct_biases(result, errors)
+    return result
 
 
 def samples_for(
@@ -156,19 +182,33 @@ class _Reader:
         return sample
 
 
-def folded_model(source: str | Path, shapes: Shapes | None = None) -> onnx.ModelProto:
-    """The float model in a file as it is before it is quantized: batch normalizations folded.
+def prepared_model(
+    source: str | Path, shapes: Shapes | None = None, recipe: Recipe = PLAIN
+) -> onnx.ModelProto:
+    """The float model in a file as it is compared with what is quantized: batch normalizations
+    folded, and its channels equalized where the recipe says so.
 
     Raises:
         ModelError: it isn't a float model, or onnxruntime can't.
     """
+    model = _load(Path(source), shapes)
+    return _prepared(model, source_of(model, str(source)), recipe)
+
+
+def _prepared(model: onnx.ModelProto, where: str, recipe: Recipe) -> onnx.ModelProto:
+    result = _folded(_modern(_open(model), where), where)
+    if recipe.equalize:
+        equalize(result)
+    return result
+
+
+def _folded(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """A model with batch normalizations folded, constants computed, and the shapes noted."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    model = _load(Path(source), shapes)
-    where = source_of(model, str(source))
     with tempfile.TemporaryDirectory() as folder, _quiet():
         given, folded = (Path(folder) / f"{name}.onnx" for name in ("float", "folded"))
-        onnx.save(_modern(_open(model), where), str(given))
+        onnx.save(model, str(given))
         try:
             quant_pre_process(str(given), str(folded), skip_symbolic_shape=True)
         except Exception as error:  # onnxruntime has no common base class for its errors

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from vdla.analysis.noise import Noise, layer_noise
 from vdla.api.host import timed_model
 from vdla.boards import find_board
 from vdla.compiler.build import Options
@@ -13,7 +12,14 @@ from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models.calibration import Pixels
-from vdla.compiler.models.quantizer import METHODS, Recipe, folded_model, samples_for
+from vdla.compiler.models.noise import Noise, layer_noise
+from vdla.compiler.models.quantizer import (
+    METHODS,
+    NOISE_SAMPLES,
+    Recipe,
+    prepared_model,
+    samples_for,
+)
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
@@ -25,8 +31,6 @@ from vdla.options import Compile, Quantize, Run
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
-
-NOISE_SAMPLES = 64  # that the noise of a quantization is of, at most
 
 
 @takes(Compile)
@@ -101,11 +105,10 @@ def quantization_noise(
         options: those with which it was quantized.
 
     Raises:
-        ModelError: the model or the samples don't fit.
-        OnnxruntimeError: onnxruntime doesn't run it.
+        ModelError: the model or the samples don't fit, or onnxruntime doesn't run it.
     """
     options = options or Quantize()
-    floats = folded_model(onnx_file(model), options.shapes)
+    floats = prepared_model(onnx_file(model), options.shapes, _recipe(options))
     pixels = Pixels(options.mean, options.std)
     samples = samples_for(floats, str(model), options.calibration, options.shapes, pixels)
     some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
@@ -124,11 +127,16 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
     if options.calibrate not in METHODS:
         expected = ", ".join(METHODS)
         raise UsageError(f"--calibrate: expected one of {expected}, found {options.calibrate}")
-    recipe = Recipe(
+    quantize_model(
+        onnx_file(model), output, options.calibration, options.shapes, _recipe(options),
+        Pixels(options.mean, options.std), options.progress,
+    )  # fmt: skip
+
+
+def _recipe(options: Quantize) -> Recipe:
+    """The recipe that options describe."""
+    return Recipe(
         options.calibrate, options.percentile, options.per_tensor, options.symmetric,
         ranges=options.ranges or {}, exclude=options.exclude,
-    )  # fmt: skip
-    quantize_model(
-        onnx_file(model), output, options.calibration, options.shapes, recipe,
-        Pixels(options.mean, options.std), options.progress,
+        equalize=options.equalize, correct_bias=options.correct_bias,
     )  # fmt: skip

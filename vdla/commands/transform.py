@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
-from vdla.analysis.noise import Noise
 from vdla.analysis.report import noise_page
 from vdla.api.host import HOST_TIME, host_time
 from vdla.commands.output import (
@@ -19,6 +18,7 @@ from vdla.commands.output import (
     table,
     write_text,
 )
+from vdla.compiler.models.noise import Noise
 from vdla.options import Compile, Quantize
 
 

@@ -23,7 +23,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     ),
     "The quantization": (
         "--calibration", "--mean", "--std", "--calibrate", "--percentile", "--per-tensor",
-        "--symmetric", "--range", "--exclude",
+        "--symmetric", "--range", "--exclude", "--equalize", "--correct-bias",
     ),
     "The device and the host": devices.SECTION,
     "Measurement": (

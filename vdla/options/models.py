@@ -199,7 +199,9 @@ class Quantize(Sized):
     studies, poor for accuracy. ``calibrate`` says what ranges are made of samples: "minmax" takes
     all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
     "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
-    of what samples say; ``exclude`` are nodes that stay floats.
+    of what samples say; ``exclude`` are nodes that stay floats. Two repairs come first:
+    ``equalize`` gives all channels between two layers ranges alike, and ``correct_bias`` takes the
+    mean errors of the layers' channels off their biases.
     """
 
     calibration: str | Path | Mapping[str, Any] | None = option(
@@ -228,6 +230,12 @@ class Quantize(Sized):
         (), "--exclude", typed=list[str] | None, shown=None,
         read=lambda texts: tuple(texts or ()), metavar="NODE", help="A node that stays floats.",
     )  # fmt: skip
+    equalize: bool = option(
+        False, "--equalize", typed=bool, help="Give all channels between two layers ranges alike."
+    )
+    correct_bias: bool = option(
+        False, "--correct-bias", typed=bool, help="Take channels' mean errors off the biases."
+    )
     mean: tuple[float, ...] = option(
         (0.0,), "--mean", typed=str, shown="0", read=partial(reals, "--mean"),
         metavar="M|R,G,B", help="Of a pixel of 0 to 255, subtracted.",

@@ -6,8 +6,8 @@ import html
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from vdla.analysis.noise import LayerNoise
 from vdla.analysis.report.page import asset, embed, fill
+from vdla.compiler.models.noise import LayerNoise
 
 SCRIPTS = ("dom.js", "charts.js", "noise.js")
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import vdla as package
-from vdla.analysis.noise import LayerNoise, Noise, layer_noise
 from vdla.analysis.report import noise_page
+from vdla.compiler.models.noise import LayerNoise, Noise, layer_noise
 from vdla.compiler.models.quantizer import quantize
 
 

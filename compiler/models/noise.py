@@ -23,7 +23,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from vdla.analysis.ort import ort_session
+from vdla.compiler.frontend.errors import ModelError, first_line
+from vdla.runtime.external import exact_session
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
@@ -72,19 +73,16 @@ def layer_noise(
         progress: is told (what, done, of).
 
     Raises:
-        OnnxruntimeError: onnxruntime doesn't run one of the networks.
+        ModelError: onnxruntime doesn't run one of the networks.
     """
     network = _Network(quantized)
     layers = network.layers(_results(floats))
-    exact = network.rounded & _results(floats)
-    of_floats = _session(floats, [*exact, *(_of_floats(layer) for layer in layers)])
+    alone = _Alone(floats, network, layers)
     in_network = _session(quantized, [network.seen(layer.output[0]) for layer in layers])
-    alone = _session(network.with_exact_inputs(exact), [layer.output[0] for layer in layers])
     sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     for number, sample in enumerate(samples):
-        truth = {**sample, **of_floats(sample)}
+        truth, own = alone.run(sample)
         seen = in_network(sample)
-        own = alone({**sample, **{EXACT + name: truth[name] for name in exact}})
         for layer in layers:
             result, signal = layer.output[0], truth[_of_floats(layer)]
             sums[layer.name, "network"].add(signal, seen[network.seen(result)])
@@ -102,6 +100,59 @@ def layer_noise(
         for layer in layers
     ]
     return Noise(ratios, len(samples))
+
+
+def mean_errors(
+    floats: onnx.ModelProto,
+    quantized: onnx.ModelProto,
+    samples: Sequence[Mapping[str, Array]],
+    axes: Mapping[str, int],
+) -> dict[str, Array]:
+    """Mean error of some layers' outputs, index by index of an axis, where their inputs are exact
+    but for their rounding and their outputs aren't rounded.
+
+    Args:
+        floats: the network before it was quantized.
+        quantized: its QDQ form.
+        samples: inputs by name, one sample after another.
+        axes: the axis of each layer's output, by the name of its node.
+    """
+    network = _Network(quantized)
+    layers = [layer for layer in network.layers(_results(floats)) if layer.name in axes]
+    # The quantizer leaves out a Relu that saturation stands for: what is before it is the layer's.
+    before = {node.name: str(node.output[0]) for node in floats.graph.node}
+    alone = _Alone(floats, network, layers, before.values())
+    totals: dict[str, Array] = {}
+    for sample in samples:
+        truth, own = alone.run(sample)
+        for layer in layers:
+            error = own[layer.output[0]].astype(np.float64) - truth[before[layer.name]]
+            others = tuple(i for i in range(error.ndim) if i != axes[layer.name] % error.ndim)
+            totals[layer.name] = totals.get(layer.name, 0.0) + error.mean(others)
+    return {name: total / len(samples) for name, total in totals.items()}
+
+
+class _Alone:
+    """Layers of a quantized network whose inputs are the floats' own."""
+
+    def __init__(
+        self,
+        floats: onnx.ModelProto,
+        network: _Network,
+        layers: Sequence[onnx.NodeProto],
+        more: Iterable[str] = (),
+    ) -> None:
+        self.exact = network.rounded & _results(floats)
+        wanted = [*self.exact, *(_of_floats(layer) for layer in layers), *more]
+        self.floats = _session(floats, wanted)
+        fed = network.with_exact_inputs(self.exact)
+        self.layers = _session(fed, [layer.output[0] for layer in layers])
+
+    def run(self, sample: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The floats' tensors of a sample, and the results of the layers, both by name."""
+        truth = {**sample, **self.floats(sample)}
+        fed = {EXACT + name: truth[name] for name in self.exact}
+        return truth, self.layers({**sample, **fed})
 
 
 class _Sums:
@@ -168,7 +219,8 @@ class _Network:
         scale, zero = self._scale(quantizer)
         limits = np.iinfo(zero.dtype)
         steps = np.rint(array.astype(np.float64) / scale) + zero
-        return (np.clip(steps, limits.min, limits.max) - zero.astype(np.float64)) * scale
+        kept = np.clip(steps, limits.min, limits.max) - zero.astype(np.float64)
+        return np.asarray(kept * scale)
 
     def with_exact_inputs(self, names: Iterable[str]) -> onnx.ModelProto:
         """The network with the quantizers of some tensors fed from inputs of their own."""
@@ -242,7 +294,13 @@ def _session(
     own.graph.output.extend(
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
     )
-    session = ort_session(own, fuse=False)
+    import onnxruntime
+
+    try:
+        session = exact_session(onnxruntime, own.SerializeToString(), fuse=False)
+    except Exception as error:  # onnxruntime has no common base class for its errors
+        place = model.graph.name
+        raise ModelError(place, "a model onnxruntime runs", first_line(error)) from None
     needed = [value.name for value in session.get_inputs()]
 
     def run(arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,0 +1,227 @@
+"""Repairs of a float network before it is quantized: what it computes stays, its ranges don't.
+
+* ``equalize``: a channel between two layers is scaled down in the one and up in the other, so that
+  all channels of a tensor, which share one scale, have ranges alike (Nagel et al., 2019).
+* ``correct_biases``: the mean error of a layer's channels, by its rounded weights and inputs, goes
+  into its bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from vdla.compiler.graph.types import Array
+
+LAYERS = ("Conv", "Gemm", "MatMul")
+BETWEEN = ("Relu", "LeakyRelu")  # f(s·x) = s·f(x) for s > 0
+ROUNDS = 20  # of all pairs, at most
+SETTLED = 1e-3  # largest change of a scale, as a logarithm
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two layers of which the first one's output channels are the second one's inputs."""
+
+    first: onnx.NodeProto
+    second: onnx.NodeProto
+
+
+def equalize(model: onnx.ModelProto) -> int:
+    """Equalizes the channels between layers, in place; gives the number of pairs.
+
+    Taken are convolutions and dense layers with constant weights, with nothing but a Relu or a
+    LeakyRelu between them, whose tensors nobody else reads.
+    """
+    weights = _Weights(model)
+    pairs = _pairs(model.graph, weights)
+    for _ in range(ROUNDS):
+        change = max((_balance(pair, weights) for pair in pairs), default=0.0)
+        if change < SETTLED:
+            break
+    weights.write()
+    return len(pairs)
+
+
+def correct_biases(model: onnx.ModelProto, errors: Mapping[str, Array]) -> int:
+    """Takes mean errors of layers' channels off their biases, in place; gives how many layers.
+
+    Args:
+        model: of floats; layers without a bias get one.
+        errors: by the layer's node, one number for each channel of its output.
+    """
+    weights, count = _Weights(model), 0
+    for node in model.graph.node:
+        if node.name not in errors or node.op_type not in ("Conv", "Gemm"):
+            continue
+        name = _bias_of(node)
+        error = errors[node.name]
+        before = weights.arrays.get(name) if name else None
+        if name and before is None:
+            continue  # computed in the network
+        if name is None:
+            name = f"{node.name}.bias"
+            del node.input[2:]
+            node.input.append(name)
+            model.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.float32), name))
+            before = np.zeros(error.shape, np.float32)
+        factor = _attribute(node, "beta", 1.0) if node.op_type == "Gemm" else 1.0
+        assert before is not None
+        weights.arrays[name] = (before - error / factor).astype(np.float32)
+        count += 1
+    weights.write()
+    return count
+
+
+def layer_axes(model: onnx.ModelProto) -> dict[str, int]:
+    """Axis of the channels in the output of each layer that ``correct_biases`` takes."""
+    axes = {"Conv": 1, "Gemm": 1}
+    return {node.name: axes[node.op_type] for node in model.graph.node if node.op_type in axes}
+
+
+class _Weights:
+    """A model's constants of floats, by name, and how many nodes read each tensor."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.graph = model.graph
+        self.arrays = {
+            tensor.name: numpy_helper.to_array(tensor).copy()
+            for tensor in model.graph.initializer
+            if tensor.data_type == onnx.TensorProto.FLOAT
+        }
+        self.readers: dict[str, list[onnx.NodeProto]] = {}
+        for node in model.graph.node:
+            for name in node.input:
+                self.readers.setdefault(name, []).append(node)
+
+    def own(self, name: str) -> bool:
+        """Whether a tensor is a constant that one node alone reads."""
+        return name in self.arrays and len(self.readers.get(name, ())) == 1
+
+    def write(self) -> None:
+        """Writes the arrays into the model."""
+        for tensor in self.graph.initializer:
+            if tensor.name in self.arrays:
+                tensor.CopyFrom(numpy_helper.from_array(self.arrays[tensor.name], tensor.name))
+
+
+def _pairs(graph: onnx.GraphProto, weights: _Weights) -> list[Pair]:
+    """All pairs, in the order of their first layers."""
+    outputs = {value.name for value in graph.output}
+    result = []
+    for node in graph.node:
+        last = node
+        while _is_between(last, node) and (reader := _only_reader(last, weights, outputs)):
+            last = reader
+            if last.op_type not in BETWEEN:
+                break
+        both = last is not node and _is_layer(node, weights) and _is_layer(last, weights)
+        if both and len(_lines(node, weights)) == len(_columns(last, weights)):
+            result.append(Pair(node, last))
+    return result
+
+
+def _is_between(last: onnx.NodeProto, first: onnx.NodeProto) -> bool:
+    return last is first or last.op_type in BETWEEN
+
+
+def _only_reader(
+    node: onnx.NodeProto, weights: _Weights, outputs: set[str]
+) -> onnx.NodeProto | None:
+    """The one node that reads a node's result; None where there are others, or outputs."""
+    readers = weights.readers.get(node.output[0], [])
+    return readers[0] if len(readers) == 1 and node.output[0] not in outputs else None
+
+
+def _is_layer(node: onnx.NodeProto, weights: _Weights) -> bool:
+    """Whether a node is a layer with constants of its own, of as many groups as 1 or channels."""
+    if node.op_type not in LAYERS or not weights.own(node.input[1]):
+        return False
+    bias = _bias_of(node)
+    if bias is not None and not weights.own(bias):
+        return False
+    if node.op_type == "Conv":
+        weight = weights.arrays[node.input[1]]
+        group = int(_attribute(node, "group", 1))
+        return bool(group == 1 or (group == len(weight) and weight.shape[1] == 1))
+    if node.op_type == "Gemm":
+        return not _attribute(node, "transA", 0)
+    return weights.arrays[node.input[1]].ndim == 2
+
+
+def _balance(pair: Pair, weights: _Weights) -> float:
+    """Balances the channels of a pair; gives the largest change, as a logarithm."""
+    first, second = _lines(pair.first, weights), _columns(pair.second, weights)
+    above, below = (np.abs(rows).max(1) for rows in (first, second))
+    usable = (above > 0) & (below > 0)
+    scale = np.ones(len(above))
+    scale[usable] = np.sqrt(above[usable] / below[usable])
+    first /= scale[:, None]
+    second *= scale[:, None]
+    _set_lines(pair.first, weights, first)
+    _set_columns(pair.second, weights, second)
+    bias = _bias_of(pair.first)
+    if bias is not None:
+        weights.arrays[bias] = (weights.arrays[bias] / scale).astype(np.float32)
+    return float(np.abs(np.log(scale)).max())
+
+
+# A layer's weights as one line for each channel ---------------------------------------------------
+
+
+def _lines(node: onnx.NodeProto, weights: _Weights) -> Array:
+    """Weights of each channel of a layer's output: a row for each."""
+    weight: Array = weights.arrays[node.input[1]].astype(np.float64)
+    if node.op_type == "Conv" or _attribute(node, "transB", 0):
+        return np.asarray(weight.reshape(len(weight), -1))
+    return np.asarray(weight.T.copy())
+
+
+def _set_lines(node: onnx.NodeProto, weights: _Weights, rows: Array) -> None:
+    shape = weights.arrays[node.input[1]].shape
+    turned = node.op_type != "Conv" and not _attribute(node, "transB", 0)
+    value = rows.T if turned else rows.reshape(shape)
+    weights.arrays[node.input[1]] = value.astype(np.float32)
+
+
+def _is_depthwise(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Conv" and int(_attribute(node, "group", 1)) > 1
+
+
+def _columns(node: onnx.NodeProto, weights: _Weights) -> Array:
+    """Weights that each channel of a layer's input meets: a row for each."""
+    weight: Array = weights.arrays[node.input[1]].astype(np.float64)
+    if _is_depthwise(node):
+        return np.asarray(weight.reshape(len(weight), -1))
+    if node.op_type == "Conv" or _attribute(node, "transB", 0):
+        rows = np.ascontiguousarray(weight.swapaxes(0, 1)).reshape(weight.shape[1], -1)
+        return np.asarray(rows)
+    return np.array(weight)
+
+
+def _set_columns(node: onnx.NodeProto, weights: _Weights, rows: Array) -> None:
+    shape = weights.arrays[node.input[1]].shape
+    if _is_depthwise(node):
+        value = rows.reshape(shape)
+    elif node.op_type == "Conv" or _attribute(node, "transB", 0):
+        value = rows.reshape(shape[1], shape[0], *shape[2:]).swapaxes(0, 1)
+    else:
+        value = rows
+    weights.arrays[node.input[1]] = np.ascontiguousarray(value, np.float32)
+
+
+def _bias_of(node: onnx.NodeProto) -> str | None:
+    """The tensor of a layer's bias; None without one."""
+    return str(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+
+
+def _attribute(node: onnx.NodeProto, name: str, default: float) -> float:
+    """A number among a node's attributes."""
+    for each in node.attribute:
+        if each.name == name:
+            return float(onnx.helper.get_attribute_value(each))
+    return default
