@@ -150,7 +150,7 @@ def _is_layer(node: onnx.NodeProto, weights: _Weights) -> bool:
         return bool(group == 1 or (group == len(weight) and weight.shape[1] == 1))
     if node.op_type == "Gemm":
         return not _attribute(node, "transA", 0)
-    return weights.arrays[node.input[1]].ndim == 2
+    return bool(weights.arrays[node.input[1]].ndim == 2)
 
 
 def _balance(pair: Pair, weights: _Weights) -> float:
