@@ -1,0 +1,171 @@
+"""TFLite files as ONNX models in memory: :func:`translate`.
+
+Integers stay as the file has them: every quantized tensor is a QuantizeLinear with the file's scale
+and zero point, and every operator that reads it a DequantizeLinear in front. Operators between them
+are those of floats, which the compiler's passes turn into integer ones. Images are held with
+channels first between operators of images; inputs and outputs keep the file's shapes and types.
+
+TFLite's own kernels of integers multiply by fixed-point factors and may round a result to the
+neighbouring step; that is the largest difference of one operator.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from vdla.compiler.frontend.tflite import ops
+from vdla.compiler.frontend.tflite.contents import Operator
+from vdla.compiler.frontend.tflite.drafting import Draft
+from vdla.compiler.frontend.tflite.reading import MAGIC, PLACE_OF_MAGIC, read
+from vdla.compiler.frontend.tflite.translating import convert, convert_all, finished
+from vdla.compiler.frontend.tflite.whole import Variable, Whole
+from vdla.compiler.graph.types import Array
+
+INITIAL = "vdla.initial."  # begins the keys of a model's metadata that hold first values
+__all__ = ["Layers", "initial_values", "is_tflite", "ops", "translate", "translate_layers"]
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether bytes begin as a TFLite file does; twelve of them are enough."""
+    return data[PLACE_OF_MAGIC] == MAGIC
+
+
+def translate(data: bytes, where: str) -> onnx.ModelProto:
+    """An ONNX model that computes what a TFLite file does.
+
+    Inputs and outputs are those of the first subgraph, in its order, with their names, shapes and
+    element types. Sizes that the file leaves open are 1, as in LiteRT. Each resource variable that
+    the model reads is one more input, named after it, and each that it assigns one more output,
+    NAME.next, to be given as NAME the next time; :func:`initial_values` has what to begin with.
+
+    Args:
+        data: the file's bytes.
+        where: its name, which opens every error.
+
+    Raises:
+        ModelError: they aren't a TFLite file, it is damaged, or it has an operator that isn't
+            translated.
+        UserError: the package ``tflite`` isn't installed.
+    """
+    whole = Whole(read(data, where))
+    draft = Draft(whole, whole.contents.subgraphs[0])
+    inputs = _inputs(draft)
+    convert_all(draft)
+    outputs = _outputs(draft)
+    for variable in whole.variables.values():
+        inputs.append(_described(draft, variable))
+        if variable.output:
+            draft.emit("Identity", [variable.current], variable.output)
+            outputs.append(draft.value_info(variable.tensor, variable.output))
+    model = finished(draft, inputs, outputs)
+    _note_initial(model, whole)
+    return model
+
+
+def _inputs(draft: Draft) -> list[onnx.ValueInfoProto]:
+    tensors = [draft.subgraph.tensors[index] for index in draft.subgraph.inputs]
+    return [draft.add_input(tensor, draft.own[tensor.index]) for tensor in tensors]
+
+
+def _outputs(draft: Draft) -> list[onnx.ValueInfoProto]:
+    """The results; one that is an input, too, or stands twice, gets a second name."""
+    result, used = [], {draft.own[index] for index in draft.subgraph.inputs}
+    for index in draft.subgraph.outputs:
+        tensor, name = draft.subgraph.tensors[index], draft.own[index]
+        if name in used:
+            name = draft.names.fresh(f"{name}.result")
+        draft.end(tensor, name)
+        used.add(name)
+        result.append(draft.value_info(tensor, name))
+    return result
+
+
+# Variables ----------------------------------------------------------------------------------------
+
+
+def initial_values(model: onnx.ModelProto) -> dict[str, Array]:
+    """Values of the inputs that are variables before the first run, by the names of the inputs.
+
+    Args:
+        model: one that :func:`translate` made.
+    """
+    return {
+        entry.key.removeprefix(INITIAL): numpy_helper.to_array(
+            onnx.TensorProto.FromString(b64decode(entry.value))
+        )
+        for entry in model.metadata_props
+        if entry.key.startswith(INITIAL)
+    }
+
+
+def _note_initial(model: onnx.ModelProto, whole: Whole) -> None:
+    """Notes the first values of variables in a model's metadata."""
+    for variable in whole.variables.values():
+        tensor = numpy_helper.from_array(np.ascontiguousarray(variable.initial))
+        value = b64encode(tensor.SerializeToString()).decode("ascii")
+        model.metadata_props.add(key=f"{INITIAL}{variable.input}", value=value)
+
+
+def _described(draft: Draft, variable: Variable) -> onnx.ValueInfoProto:
+    """The input that a variable is, with its first value in words."""
+    value, initial = draft.value_info(variable.tensor, variable.input), variable.initial
+    same = initial.size > 0 and bool((initial == initial.flat[0]).all())
+    first = f"{initial.flat[0]} everywhere" if same else "as the model's metadata say"
+    value.doc_string = f"a variable of the TFLite file, at first {first}"
+    return value
+
+
+# Each operator by itself --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A model of operators that don't read each other's results, to compare each with LiteRT's.
+
+    Attributes:
+        model: its inputs are all tensors that operators read, its outputs all that they make.
+        given: the tensor's number by the input's name.
+        made: the tensor's number by the output's name.
+        operators: the operator by the output's name.
+    """
+
+    model: onnx.ModelProto
+    given: dict[str, int]
+    made: dict[str, int]
+    operators: dict[str, Operator]
+
+
+def translate_layers(data: bytes, where: str) -> Layers:
+    """A model that computes every operator of the main subgraph from LiteRT's own operands.
+
+    Raises:
+        ModelError: as :func:`translate`.
+    """
+    whole = Whole(read(data, where))
+    draft = Draft(whole, whole.contents.subgraphs[0])
+    draft.images = frozenset()
+    inputs, outputs = _inputs(draft), []
+    given = dict(zip((value.name for value in inputs), draft.subgraph.inputs, strict=True))
+    made, operators = {}, {}
+    whole.active.append(0)
+    for operator in draft.subgraph.operators:
+        convert(draft, operator)
+        for tensor in (draft.subgraph.tensors[index] for index in operator.outputs):
+            if tensor.index in draft.handles or draft.value_of(tensor) is not None:
+                continue
+            own = draft.own[tensor.index]
+            name, next_name = (draft.names.fresh(f"{own}:{each}") for each in ("made", "given"))
+            draft.end(tensor, name)
+            outputs.append(draft.value_info(tensor, name))
+            inputs.append(draft.add_input(tensor, next_name))
+            made[name], operators[name], given[next_name] = tensor.index, operator, tensor.index
+    for variable in whole.variables.values():
+        inputs.append(_described(draft, variable))
+    model = finished(draft, inputs, outputs)
+    _note_initial(model, whole)
+    return Layers(model, given, made, operators)
