@@ -42,6 +42,8 @@ def translate(data: bytes, where: str) -> onnx.ModelProto:
     element types. Sizes that the file leaves open are 1, as in LiteRT. Each resource variable that
     the model reads is one more input, named after it, and each that it assigns one more output,
     NAME.next, to be given as NAME the next time; :func:`initial_values` has what to begin with.
+    One that convolutions read has its channels first, [N, C, H, W], since nobody but the model reads
+    it, and a transposition each way would cost more than the convolution.
 
     Args:
         data: the file's bytes.
@@ -61,7 +63,8 @@ def translate(data: bytes, where: str) -> onnx.ModelProto:
         inputs.append(_described(draft, variable))
         if variable.output:
             draft.emit("Identity", [variable.current], variable.output)
-            outputs.append(draft.value_info(variable.tensor, variable.output))
+            kind = draft.value_info(variable.tensor, variable.output, variable.layout)
+            outputs.append(kind)
     model = finished(draft, inputs, outputs)
     _note_initial(model, whole)
     return model
@@ -113,7 +116,8 @@ def _note_initial(model: onnx.ModelProto, whole: Whole) -> None:
 
 def _described(draft: Draft, variable: Variable) -> onnx.ValueInfoProto:
     """The input that a variable is, with its first value in words."""
-    value, initial = draft.value_info(variable.tensor, variable.input), variable.initial
+    value = draft.value_info(variable.tensor, variable.input, variable.layout)
+    initial = variable.initial
     same = initial.size > 0 and bool((initial == initial.flat[0]).all())
     first = f"{initial.flat[0]} everywhere" if same else "as the model's metadata say"
     value.doc_string = f"a variable of the TFLite file, at first {first}"

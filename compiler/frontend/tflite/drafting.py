@@ -56,6 +56,7 @@ class Draft:
         constants: initializers.
         held: the ONNX name of each form of a tensor that there is.
         known: the file's elements of tensors that are known now, beside the file's constants.
+        flattened: [C, H, W] of the image that a tensor held as Layout.FLAT was.
         handles: names of the variables that tensors of the type resource stand for.
     """
 
@@ -65,6 +66,7 @@ class Draft:
     constants: dict[str, Array] = field(default_factory=dict)
     held: dict[Key, str] = field(default_factory=dict)
     known: dict[int, Array] = field(default_factory=dict)
+    flattened: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     handles: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,7 +125,7 @@ class Draft:
         own = self.own[tensor.index]
         if layout is Layout.FILE:
             return own
-        return self.names.fresh(f"{own}.channels_first")
+        return self.names.fresh(f"{own}.{layout.name.lower()}")
 
     def get(self, tensor: Tensor, form: Form, layout: Layout) -> str:
         """The ONNX name of a tensor in some form, which is made where there is none yet.
@@ -144,17 +146,25 @@ class Draft:
             return self.dequantized(tensor, layout)
         if (array := self.value_of(tensor)) is not None:
             return self.constant(layout.array(array), f"{self.own[tensor.index]}.{layout.name}")
+        if (name := self.holding(tensor, Layout.FLAT)) is not None:
+            return self.unfolded(name, tensor)
         other = Layout.FILE if layout is Layout.FIRST else Layout.FIRST
-        source = self.held.get((tensor.index, Form.STORED, other))
-        if source is None:
-            where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
-            raise ModelError(where, "an operator before that makes it", "none")
-        return self.turned(source, tensor, layout)
+        if (name := self.holding(tensor, other)) is not None:
+            perm = TO_FIRST if layout is Layout.FIRST else TO_FILE
+            return self.emit("Transpose", [name], self.name_of(tensor, layout), perm=perm)
+        where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
+        raise ModelError(where, "an operator before that makes it", "none")
 
-    def turned(self, source: str, tensor: Tensor, layout: Layout) -> str:
-        """A tensor's elements in the other order of its axes."""
-        perm = TO_FIRST if layout is Layout.FIRST else TO_FILE
-        return self.emit("Transpose", [source], self.name_of(tensor, layout), perm=perm)
+    def unfolded(self, name: str, tensor: Tensor) -> str:
+        """A flattened image's elements in the file's order."""
+        image = self.emit("Reshape", [name, self.integers((-1, *self.flattened[tensor.index]))])
+        turned = self.emit("Transpose", [image], perm=TO_FILE)
+        own = self.name_of(tensor, Layout.FILE)
+        return self.emit("Reshape", [turned, self.integers(tensor.shape)], own)
+
+    def holding(self, tensor: Tensor, layout: Layout) -> str | None:
+        """The ONNX name of a tensor's elements in some order; None where they aren't held so."""
+        return self.held.get((tensor.index, Form.STORED, layout))
 
     def dequantized(self, tensor: Tensor, layout: Layout) -> str:
         """The real numbers that a tensor's integers stand for."""
@@ -188,8 +198,8 @@ class Draft:
 
     def in_file_order(self, tensor: Tensor) -> bool:
         """Whether a tensor's elements are held in the file's order, or aren't held yet."""
-        first = self.held.get((tensor.index, Form.STORED, Layout.FIRST))
-        return first is None or (tensor.index, Form.STORED, Layout.FILE) in self.held
+        held = self.holding(tensor, Layout.FILE) is not None
+        return held or self.holding(tensor, Layout.FIRST) is None
 
     # Ends ---------------------------------------------------------------------------------------
 
@@ -202,12 +212,14 @@ class Draft:
         self.put_stored(tensor, name)
         return self.value_info(tensor, name)
 
-    def value_info(self, tensor: Tensor, name: str) -> onnx.ValueInfoProto:
+    def value_info(
+        self, tensor: Tensor, name: str, layout: Layout = Layout.FILE
+    ) -> onnx.ValueInfoProto:
         """The type and shape of a tensor, for ONNX."""
         where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
         if tensor.dtype not in CODES:
             raise ModelError(where, "a tensor of numbers", f"one of type {tensor.dtype}")
-        return helper.make_tensor_value_info(name, CODES[tensor.dtype], tensor.shape)
+        return helper.make_tensor_value_info(name, CODES[tensor.dtype], layout.ordered(tensor.shape))
 
     def end(self, tensor: Tensor, name: str) -> None:
         """Gives a tensor's elements a name, for a result of the graph."""

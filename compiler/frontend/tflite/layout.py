@@ -7,12 +7,12 @@ channels first: those that convolutions, pools and the like read or write, and w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 import numpy as np
 
-from vdla.compiler.frontend.tflite.contents import Subgraph, Tensor
+from vdla.compiler.frontend.tflite.contents import Operator, Subgraph
 from vdla.compiler.graph.types import Array
 
 RANK = 4
@@ -51,6 +51,7 @@ class Layout(Enum):
 
     FILE = "as in the file"
     FIRST = "channels first"
+    FLAT = "channels first, and then in one axis behind the batch's"
 
     def axis(self, axis: int, rank: int) -> int:
         """Where an axis of the file's is held.
@@ -83,16 +84,24 @@ HELD = (0, 2, 3, 1)  # where each of the file's axes is held with channels first
 def images(subgraph: Subgraph) -> frozenset[int]:
     """Numbers of the tensors that are better held with channels first."""
     result: set[int] = set()
+    for operator in subgraph.operators:
+        if _is_spatial(operator) or not result.isdisjoint(operator.inputs):
+            result.update(_spread(subgraph, operator, operator.outputs))
     for operator in reversed(subgraph.operators):
-        if operator.custom and operator.name not in SPATIAL:
-            continue
-        inputs = [subgraph.tensors[i] for i in operator.inputs if i >= 0]
-        if (number := SPATIAL.get(operator.name)) is not None and number < len(inputs):
-            result.update((inputs[number].index, *operator.outputs))
-        elif operator.name in EITHER and any(out in result for out in operator.outputs):
-            result.update(each.index for each in inputs if _is_image(each))
+        if _is_spatial(operator):
+            result.update(operator.inputs[SPATIAL[operator.name]:][:1])
+        elif not result.isdisjoint(operator.outputs):
+            result.update(_spread(subgraph, operator, operator.inputs))
     return frozenset(result)
 
 
-def _is_image(tensor: Tensor) -> bool:
-    return len(tensor.shape) == RANK and tensor.data is None
+def _is_spatial(operator: Operator) -> bool:
+    return operator.name in SPATIAL
+
+
+def _spread(subgraph: Subgraph, operator: Operator, indices: Sequence[int]) -> Iterator[int]:
+    """Those of an operator's tensors that are images like its others."""
+    if operator.name in EITHER or _is_spatial(operator):
+        for tensor in (subgraph.tensors[index] for index in indices if index >= 0):
+            if len(tensor.shape) == RANK and tensor.data is None:
+                yield tensor.index

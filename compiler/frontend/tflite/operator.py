@@ -15,7 +15,7 @@ from vdla.compiler.frontend.tflite.layout import Layout
 from vdla.compiler.frontend.tflite.schema import word
 from vdla.compiler.graph.types import Array
 
-FILE, FIRST = Layout.FILE, Layout.FIRST
+FILE, FIRST, FLAT = Layout.FILE, Layout.FIRST, Layout.FLAT
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -109,13 +109,41 @@ def finished(
     outputs: Sequence[onnx.ValueInfoProto],
 ) -> onnx.ModelProto:
     """The model of a draft, without nodes that no result comes from."""
-    draft.nodes[:] = _live(draft.nodes, [value.name for value in outputs])
+    ends = [value.name for value in outputs]
+    draft.nodes[:] = _named(_live(draft.nodes, ends), ends)
     name = draft.subgraph.name or "main"
     graph = helper.make_graph(draft.nodes, name, inputs, outputs, draft.initializers())
     opset = helper.make_opsetid("", OPSET)
     return helper.make_model(
         graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="vdla"
     )
+
+
+def _named(nodes: Sequence[onnx.NodeProto], ends: Sequence[str]) -> list[onnx.NodeProto]:
+    """Nodes without those that only give a result its name: who makes it writes it under the name.
+
+    A result that is an input, a constant or another result, too, keeps its node.
+    """
+    made = {name for node in nodes for name in node.output}
+    names: dict[str, str] = {}
+    for node in nodes:
+        source = node.input[0] if node.op_type == "Identity" else ""
+        if source in made and source not in ends and source not in names:
+            names[source] = node.output[0]
+    result = [n for n in nodes if not (n.op_type == "Identity" and names.get(n.input[0]) == n.output[0])]
+    for node in result:
+        _rename(node, names)
+    return result
+
+
+def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Gives the values that a node reads and writes other names, in the graphs in it, too."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            for inner in attribute.g.node:
+                _rename(inner, names)
 
 
 def _live(nodes: Sequence[onnx.NodeProto], ends: Sequence[str]) -> list[onnx.NodeProto]:

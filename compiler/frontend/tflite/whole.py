@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from vdla.compiler.frontend.tflite.contents import Contents, Tensor
+from vdla.compiler.frontend.tflite.layout import Layout
 from vdla.compiler.graph.types import Array
 
 
@@ -30,6 +31,7 @@ class Variable:
 
     Attributes:
         tensor: a tensor that is read from it or assigned to it, for its type and shape.
+        layout: the order of axes in which it is an input and an output.
         input: the name of the ONNX input.
         initial: what the file assigns to it once, or zeros.
         current: the ONNX name of its value at this place of the model.
@@ -37,6 +39,7 @@ class Variable:
     """
 
     tensor: Tensor
+    layout: Layout
     input: str
     initial: Array
     current: str

@@ -11,7 +11,7 @@ from onnx import helper
 
 from vdla.compiler.frontend.tflite.contents import Subgraph, Tensor
 from vdla.compiler.frontend.tflite.drafting import CODES, Draft
-from vdla.compiler.frontend.tflite.operator import View, converts
+from vdla.compiler.frontend.tflite.operator import FILE, FIRST, View, converts
 from vdla.compiler.frontend.tflite.translating import convert_all
 from vdla.compiler.frontend.tflite.whole import Variable
 
@@ -155,14 +155,15 @@ def _handle(view: View) -> None:
 
 @converts("READ_VARIABLE")
 def _read_variable(view: View) -> None:
-    view.draft.put_stored(view.result(), _variable(view, view.result()).current)
+    variable = _variable(view, view.result())
+    view.draft.put_stored(view.result(), variable.current, variable.layout)
 
 
 @converts("ASSIGN_VARIABLE")
 def _assign_variable(view: View) -> None:
     """The variable's value from here on, and for the next run."""
     variable = _variable(view, view.tensor(1))
-    variable.current = view.stored(1)
+    variable.current = view.stored(1, variable.layout)
     variable.output = variable.output or view.draft.names.fresh(f"{variable.input}.next")
 
 
@@ -179,7 +180,9 @@ def _variable(view: View, tensor: Tensor) -> Variable:
             kind = f"{initial.dtype}{list(initial.shape)}"
             raise view.error(f"a first value of {tensor.dtype}{list(tensor.shape)}", kind)
         own = whole.names.fresh(name)
-        whole.variables[name] = Variable(replace(tensor, data=None), own, initial, own)
+        layout = FIRST if tensor.index in view.draft.images else FILE
+        kept = replace(tensor, data=None)
+        whole.variables[name] = Variable(kept, layout, own, layout.array(initial), own)
     return whole.variables[name]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from vdla.compiler.frontend.tflite.operator import View, converts
-from vdla.compiler.frontend.tflite.ops.sliding import bias, weights
+from vdla.compiler.frontend.tflite.layout import Layout
+from vdla.compiler.frontend.tflite.operator import FILE, FLAT, View, converts
+from vdla.compiler.frontend.tflite.ops.sliding import bias, constant_weights, weights
 from vdla.compiler.frontend.tflite.schema import word
 
 
@@ -18,7 +19,7 @@ def _dense(view: View) -> None:
     if view.rank(1) != 2:
         raise view.error("weights of shape [O, K]", list(view.shape(1)))
     outputs, inputs = view.shape(1)
-    shape, data = view.shape(0), view.real(0)
+    shape, data = view.shape(0), view.real(0, _order(view))
     if not inputs or view.tensor(0).elements % inputs:
         raise view.error(f"data in rows of {inputs}", list(shape))
     kept = view.flag("KeepNumDims") and len(shape) > 2
@@ -30,13 +31,30 @@ def _dense(view: View) -> None:
         return
     if len(shape) != 2 or shape[1] != inputs:
         data = view.emit("Reshape", [data, view.integers_of((-1, inputs))])
-    operands = [data, weights(view, 1, (0, 1))]
+    operands = [data, _rows(view)]
     if view.has(2):
         operands.append(bias(view, 2, 0, 1))
     product = view.emit("Gemm", operands, transB=1)
     if len(view.result().shape) != 2:
         product = view.emit("Reshape", [product, view.integers_of(view.result().shape)])
     view.finish(product)
+
+
+def _order(view: View) -> Layout:
+    """The order of data that were an image; its weights have to be known to be put in it, too."""
+    flat = view.draft.holding(view.tensor(0), FLAT) is not None
+    return FLAT if flat and view.known(1) is not None else FILE
+
+
+def _rows(view: View) -> str:
+    """The weights, their columns in the order of the data."""
+    array, tensor = view.known(1), view.tensor(0)
+    if array is None or _order(view) is not FLAT:
+        return weights(view, 1, (0, 1))
+    channels, rows, columns = view.draft.flattened[tensor.index]
+    images = array.reshape(-1, rows, columns, channels).transpose(0, 3, 1, 2)
+    axis = view.tensor(1).axis if view.tensor(1).scale.size > 1 else None
+    return constant_weights(view, 1, images.reshape(array.shape), axis)
 
 
 @converts("BATCH_MATMUL")

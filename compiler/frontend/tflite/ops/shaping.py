@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from vdla.compiler.frontend.tflite.drafting import CODES
-from vdla.compiler.frontend.tflite.operator import View, converts
+from vdla.compiler.frontend.tflite.operator import FIRST, FLAT, View, converts
 
 
 def reshape(view: View, shape: Sequence[int]) -> None:
@@ -31,7 +31,24 @@ def _reshape(view: View) -> None:
     elements = view.tensor(0).elements
     if -1 not in shape and prod(shape) != elements:
         raise view.error(f"a shape of {elements} elements", shape)
-    reshape(view, shape)
+    if not flatten(view, view.result().shape):
+        reshape(view, shape)
+
+
+def flatten(view: View, shape: Sequence[int]) -> bool:
+    """Makes the result an image's rows, where the image is held with channels first, and stays so.
+
+    A dense layer behind it takes its weights in that order. Returns False where the result is none
+    or the image isn't held so.
+    """
+    tensor = view.tensor(0)
+    if view.draft.in_file_order(tensor) or len(shape) != 2 or shape[0] != tensor.shape[0]:
+        return False
+    batch, rows, columns, channels = tensor.shape
+    view.draft.flattened[view.result().index] = channels, rows, columns
+    sizes = view.integers_of((batch, rows * columns * channels))
+    view.put(view.emit("Reshape", [view.real(0, FIRST), sizes]), FLAT)
+    return True
 
 
 @converts("SQUEEZE")

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla.compiler.frontend.tflite.drafting import is_real
-from vdla.compiler.frontend.tflite.layout import Layout
 from vdla.compiler.frontend.tflite.operator import FIRST, View, converts
 from vdla.compiler.frontend.tflite.schema import number_of, word
+from vdla.compiler.graph.types import Array
 from vdla.support.numbers import ceil_div
 
 ROW, COLUMN = 1, 2  # axes of images in the file
 CONV_OUTPUTS, DEPTHWISE_OUTPUTS = 0, 3  # axes of weights in the file
-POOL_FLOOR = 1e-6  # TFLite's L2_POOL_2D has none; its square root is of sums of squares
 
 
 @dataclass(frozen=True)
@@ -116,12 +115,24 @@ def weights(view: View, index: int, perm: tuple[int, ...]) -> str:
     tensor, array = view.tensor(index), view.known(index)
     if array is None:
         return view.emit("Transpose", [view.real(index)], perm=perm)
-    ordered = np.ascontiguousarray(array.transpose(perm))
+    axis = perm.index(tensor.axis) if tensor.scale.size > 1 else None
+    return constant_weights(view, index, array.transpose(perm), axis)
+
+
+def constant_weights(view: View, index: int, array: Array, axis: int | None) -> str:
+    """An operand as real numbers whose elements, in some order, are known.
+
+    Args:
+        view: the operator.
+        index: the operand's number.
+        array: its elements.
+        axis: the axis of its scales; None where it has one scale.
+    """
+    tensor, ordered = view.tensor(index), np.ascontiguousarray(array)
     own = view.draft.own[tensor.index]
     stored = view.draft.constant(ordered, f"{own}.ordered")
     if not is_real(tensor):
         return stored
-    axis = perm.index(tensor.axis) if tensor.scale.size > 1 else None
     return view.emit(
         "DequantizeLinear", [stored, *view.draft.parameters(tensor)], axis=axis
     )
@@ -235,6 +246,3 @@ def _pooled(view: View, data: str, largest: bool) -> str:
         strides=window.strides,
         pads=window.pads,
     )
-
-
-__all__ = ["Layout"]
