@@ -174,6 +174,21 @@ class Draft:
         name = self.names.fresh(f"{own}.real")
         return self.emit("DequantizeLinear", [stored, *parameters], name, axis=axis)
 
+    def rearranged(self, tensor: Tensor, array: Array, axis: int | None) -> str:
+        """A known tensor's real numbers, its elements in another shape or order.
+
+        Args:
+            tensor: the tensor.
+            array: its elements.
+            axis: the axis of its scales among theirs; None where it has one scale.
+        """
+        own = self.own[tensor.index]
+        stored = self.constant(np.ascontiguousarray(array), f"{own}.ordered")
+        if not is_real(tensor):
+            return stored
+        name = self.names.fresh(f"{own}.ordered.real")
+        return self.emit("DequantizeLinear", [stored, *self.parameters(tensor)], name, axis=axis)
+
     def parameters(self, tensor: Tensor) -> tuple[str, str]:
         """The names of a tensor's scales and zero points: one of each, or one for each channel."""
         zero = tensor.zero_point.astype(tensor.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError
 from vdla.compiler.frontend.tflite.contents import Operator, Tensor
 from vdla.compiler.frontend.tflite.drafting import Draft, Form, is_image, is_real
-from vdla.compiler.frontend.tflite.layout import Layout
+from vdla.compiler.frontend.tflite.layout import RANK, TO_FIRST, Layout
 from vdla.compiler.frontend.tflite.schema import word
 from vdla.compiler.graph.types import Array
 
@@ -218,15 +218,14 @@ class View:
         tensor = self.tensor(index)
         if layout is FILE or is_image(tensor) or tensor.elements == 1:
             return self.real(index, layout if is_image(tensor) else FILE)
-        shape = (*(1,) * (len(HELD_SHAPE) - len(tensor.shape)), *tensor.shape)
+        shape = (*(1,) * (RANK - len(tensor.shape)), *tensor.shape)
         array = self.known(index)
-        if array is not None and not is_real(tensor):
-            return self.draft.constant(layout.array(array.reshape(shape)), f"{self.name}.operand")
+        if array is not None:
+            axis = layout.axis(tensor.axis - len(tensor.shape), len(shape))
+            channels = axis if tensor.scale.size > 1 else None
+            return self.draft.rearranged(tensor, layout.array(array.reshape(shape)), channels)
         image = self.emit("Reshape", [self.real(index), self.integers_of(shape)])
-        return self.emit("Transpose", [image], perm=HELD_SHAPE)
-
-
-HELD_SHAPE = (0, 3, 1, 2)
+        return self.emit("Transpose", [image], perm=TO_FIRST)
 
 
 def _tanh(view: View, name: str) -> str:

@@ -29,6 +29,7 @@ MAGIC = b"TFL3"
 PLACE_OF_MAGIC = slice(4, 8)
 VERSION = 3
 VECTOR = ("AsNumpy", "Length", "IsNone")  # endings of the methods of one field that is a vector
+BUILTIN_CODE = 10  # the place of an operator's number in the table of OperatorCode
 PLACED = 1  # a buffer whose bytes lie behind the flatbuffer has a larger offset
 T = TypeVar("T")
 
@@ -204,7 +205,7 @@ class _Reader:
         if not 0 <= number < len(self.codes):
             raise ModelError(where, f"one of {len(self.codes)} operator codes", number)
         record = self.codes[number]
-        code = max(cast("int", record.BuiltinCode()), cast("int", record.DeprecatedBuiltinCode()))
+        code = max(self.code(record), cast("int", record.DeprecatedBuiltinCode()))
         name = names_of("BuiltinOperator").get(code, "")
         if not name:
             expected = "an operator that TFLite's schema has"
@@ -217,6 +218,17 @@ class _Reader:
             name = text(record.CustomCode()) or name
         given = bytes(numbers(table, "CustomOptions")) if custom else b""
         return Operator(index, name, custom, inputs, outputs, self.options(table), given)
+
+    def code(self, record: Table) -> int:
+        """The operator's number in the newer one of the two fields that may have it.
+
+        The package ``tflite`` gives the older one for each number below 128; files by Google's own
+        quantizer have only the newer one.
+        """
+        place = getattr(record, "_tab")  # noqa: B009
+        offset = int(place.Offset(BUILTIN_CODE))
+        start = place.Pos + offset
+        return int.from_bytes(self.data[start : start + 4], "little", signed=True) if offset else 0
 
     def options(self, table: Table) -> dict[str, Option]:
         """An operator's options, by the names of the schema; none where it has none."""

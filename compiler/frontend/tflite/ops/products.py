@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vdla.compiler.frontend.tflite.layout import Layout
 from vdla.compiler.frontend.tflite.operator import FILE, FLAT, View, converts
-from vdla.compiler.frontend.tflite.ops.sliding import bias, constant_weights, weights
+from vdla.compiler.frontend.tflite.ops.sliding import bias, weights
 from vdla.compiler.frontend.tflite.schema import word
 
 
@@ -54,7 +54,7 @@ def _rows(view: View) -> str:
     channels, rows, columns = view.draft.flattened[tensor.index]
     images = array.reshape(-1, rows, columns, channels).transpose(0, 3, 1, 2)
     axis = view.tensor(1).axis if view.tensor(1).scale.size > 1 else None
-    return constant_weights(view, 1, images.reshape(array.shape), axis)
+    return view.draft.rearranged(view.tensor(1), images.reshape(array.shape), axis)
 
 
 @converts("BATCH_MATMUL")

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.frontend.tflite.drafting import is_real
 from vdla.compiler.frontend.tflite.operator import FIRST, View, converts
 from vdla.compiler.frontend.tflite.schema import number_of, word
-from vdla.compiler.graph.types import Array
 from vdla.support.numbers import ceil_div
 
 ROW, COLUMN = 1, 2  # axes of images in the file
@@ -116,26 +114,7 @@ def weights(view: View, index: int, perm: tuple[int, ...]) -> str:
     if array is None:
         return view.emit("Transpose", [view.real(index)], perm=perm)
     axis = perm.index(tensor.axis) if tensor.scale.size > 1 else None
-    return constant_weights(view, index, array.transpose(perm), axis)
-
-
-def constant_weights(view: View, index: int, array: Array, axis: int | None) -> str:
-    """An operand as real numbers whose elements, in some order, are known.
-
-    Args:
-        view: the operator.
-        index: the operand's number.
-        array: its elements.
-        axis: the axis of its scales; None where it has one scale.
-    """
-    tensor, ordered = view.tensor(index), np.ascontiguousarray(array)
-    own = view.draft.own[tensor.index]
-    stored = view.draft.constant(ordered, f"{own}.ordered")
-    if not is_real(tensor):
-        return stored
-    return view.emit(
-        "DequantizeLinear", [stored, *view.draft.parameters(tensor)], axis=axis
-    )
+    return view.draft.rearranged(tensor, array.transpose(perm), axis)
 
 
 def bias(view: View, index: int, data: int, weight: int) -> str:
