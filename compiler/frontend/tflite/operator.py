@@ -77,6 +77,18 @@ class View:
         """An operand's elements, as the file has them."""
         return self.draft.get(self.tensor(index), Form.STORED, layout)
 
+    def moved(self, index: int, op_type: str, *others: str, **attributes: object) -> str:
+        """The real numbers of an operand whose elements an ONNX node has put elsewhere.
+
+        The integers are moved, not the real numbers: onnxruntime 1.32 puts QuantizeLinear with a
+        wrong element type behind what moves real numbers to an operator of floats.
+        """
+        tensor = self.tensor(index)
+        result = self.emit(op_type, [self.stored(index), *others], **attributes)
+        if not is_real(tensor):
+            return result
+        return self.emit("DequantizeLinear", [result, *self.draft.parameters(tensor)])
+
     def known(self, index: int) -> Array | None:
         """The elements of an operand that is known now; None of others."""
         return self.draft.value_of(self.tensor(index))

@@ -19,18 +19,20 @@ def _dense(view: View) -> None:
     if view.rank(1) != 2:
         raise view.error("weights of shape [O, K]", list(view.shape(1)))
     outputs, inputs = view.shape(1)
-    shape, data = view.shape(0), view.real(0, _order(view))
+    shape = view.shape(0)
     if not inputs or view.tensor(0).elements % inputs:
         raise view.error(f"data in rows of {inputs}", list(shape))
     kept = view.flag("KeepNumDims") and len(shape) > 2
     if kept:
-        product = view.emit("MatMul", [data, weights(view, 1, (1, 0))])
+        product = view.emit("MatMul", [view.real(0), weights(view, 1, (1, 0))])
         if view.has(2):
             product = view.emit("Add", [product, bias(view, 2, 0, 1)])
         view.finish(product)
         return
-    if len(shape) != 2 or shape[1] != inputs:
-        data = view.emit("Reshape", [data, view.integers_of((-1, inputs))])
+    if len(shape) == 2 and shape[1] == inputs:
+        data = view.real(0, _order(view))
+    else:
+        data = view.moved(0, "Reshape", view.integers_of((-1, inputs)))
     operands = [data, _rows(view)]
     if view.has(2):
         operands.append(bias(view, 2, 0, 1))
@@ -43,7 +45,8 @@ def _dense(view: View) -> None:
 def _order(view: View) -> Layout:
     """The order of data that were an image; its weights have to be known to be put in it, too."""
     flat = view.draft.holding(view.tensor(0), FLAT) is not None
-    return FLAT if flat and view.known(1) is not None else FILE
+    whole = view.shape(0)[-1] == view.shape(1)[1]
+    return FLAT if flat and whole and view.known(1) is not None else FILE
 
 
 def _rows(view: View) -> str:

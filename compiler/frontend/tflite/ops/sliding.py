@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vdla.compiler.frontend.tflite.drafting import Form, is_image
 from vdla.compiler.frontend.tflite.operator import FIRST, View, converts
-from vdla.compiler.frontend.tflite.schema import number_of, word
+from vdla.compiler.frontend.tflite.schema import word
 from vdla.support.numbers import ceil_div
 
 ROW, COLUMN = 1, 2  # axes of images in the file
@@ -88,7 +89,10 @@ def _depthwise(view: View) -> None:
 
 
 def _convolve(view: View, window: Sliding, weight: str, groups: int) -> None:
-    operands = [view.real(0, FIRST), weight]
+    data, margins = _behind_pad(view)
+    before = [pad + margin[0] for pad, margin in zip(window.pads[:2], margins, strict=True)]
+    behind = [pad + margin[1] for pad, margin in zip(window.pads[2:], margins, strict=True)]
+    operands = [data, weight]
     if view.has(2):
         operands.append(bias(view, 2, 0, 1))
     result = view.emit(
@@ -97,10 +101,29 @@ def _convolve(view: View, window: Sliding, weight: str, groups: int) -> None:
         kernel_shape=window.kernel,
         strides=window.strides,
         dilations=window.dilations,
-        pads=window.pads,
+        pads=(*before, *behind),
         group=groups,
     )
     view.finish(result, FIRST)
+
+
+def _behind_pad(view: View) -> tuple[str, list[tuple[int, int]]]:
+    """The image, and zeros before and behind its rows and columns: those of a PAD that makes it.
+
+    Keras writes convolutions with strides so. Nothing is left of the PAD where nobody else reads it.
+    """
+    tensors, tensor = view.draft.subgraph.tensors, view.tensor(0)
+    maker = view.draft.subgraph.makers.get(tensor.index)
+    if maker is not None and maker.name == "PAD" and len(maker.inputs) == 2 and min(maker.inputs) >= 0:
+        data, amounts = (tensors[index] for index in maker.inputs)
+        pads = view.draft.value_of(amounts)
+        same = np.array_equal(data.scale, tensor.scale)
+        same &= np.array_equal(data.zero_point, tensor.zero_point)
+        if same and is_image(data) and pads is not None and pads.shape == (4, 2):
+            margins = [(int(a), int(b)) for a, b in pads]
+            if not any(map(any, (margins[0], margins[3]))):
+                return view.draft.get(data, Form.REAL, FIRST), margins[ROW : COLUMN + 1]
+    return view.real(0, FIRST), [(0, 0), (0, 0)]
 
 
 def weights(view: View, index: int, perm: tuple[int, ...]) -> str:
@@ -112,7 +135,7 @@ def weights(view: View, index: int, perm: tuple[int, ...]) -> str:
     """
     tensor, array = view.tensor(index), view.known(index)
     if array is None:
-        return view.emit("Transpose", [view.real(index)], perm=perm)
+        return view.moved(index, "Transpose", perm=perm)
     axis = perm.index(tensor.axis) if tensor.scale.size > 1 else None
     return view.draft.rearranged(tensor, array.transpose(perm), axis)
 
@@ -146,38 +169,55 @@ def bias(view: View, index: int, data: int, weight: int) -> str:
 # Transposed convolutions -------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Enlarging:
+    """What options say of a transposed convolution: strides of rows and columns, the result's rows
+    and columns, and whether the windows stay within it (VALID)."""
+
+    strides: tuple[int, int]
+    sizes: tuple[int, int]
+    valid: bool
+
+
 @converts("TRANSPOSE_CONV")
 def _transposed(view: View) -> None:
     """Operands: the result's shape, [O, KH, KW, I] weights, data, and a bias."""
     shape = view.numbers(0, "a shape")
     if len(shape) != 4:
         raise view.error("a shape of four sizes", shape)
-    transposed(view, 2, (shape[ROW], shape[COLUMN]), 3)
+    valid = word("Padding", view.integer("Padding")) == "VALID"
+    strides = _pair(view, "StrideH", "StrideW")
+    _enlarge(view, 2, 3, Enlarging(strides, (shape[ROW], shape[COLUMN]), valid))
 
 
-def transposed(view: View, data: int, sizes: tuple[int, int], added: int) -> None:
-    """Adds a transposed convolution whose result has ``sizes`` rows and columns.
+@converts("Convolution2DTransposeBias")
+def _transposed_custom(view: View) -> None:
+    """MediaPipe's own operator: data, [O, KH, KW, I] weights and a bias.
 
-    Args:
-        view: the operator; its second operand are [O, KH, KW, I] weights.
-        data: the number of the operand that is the image.
-        sizes: rows and columns of the result.
-        added: the number of the bias, which need not be given.
+    Its options are three int32: 1 for SAME or 2 for VALID, the stride of columns, that of rows.
     """
+    options = np.frombuffer(view.operator.custom_options[:12], "<i4").tolist()
+    if len(options) != 3 or options[0] not in (1, 2) or min(options) < 1:
+        raise view.error("options of a padding and two strides", options)
+    padding, across, down = options
+    shape = view.result().shape
+    if len(shape) != 4:
+        raise view.error("a result of four sizes", list(shape))
+    sizes = shape[ROW], shape[COLUMN]
+    _enlarge(view, 0, 2, Enlarging((down, across), sizes, padding == 2))
+
+
+def _enlarge(view: View, data: int, added: int, form: Enlarging) -> None:
+    """Adds a transposed convolution of an operand; ``added`` is the number of the bias."""
     check_image(view, data)
     check_image(view, 1)
     _, rows, columns, _ = view.shape(1)
-    strides = _pair(view, "StrideH", "StrideW")
-    valid = view.integer("Padding") == number_of("Padding", "VALID")
     before, behind, extra = [], [], []
-    for axis, kernel, stride in ((ROW, rows, strides[0]), (COLUMN, columns, strides[1])):
-        wanted = sizes[axis - 1]
-        if valid:
-            steps = (wanted - kernel) // stride + 1
-        else:
-            steps = ceil_div(wanted, stride)
-        if steps != view.shape(data)[axis]:
-            raise view.error(f"{steps} rows or columns of data", view.shape(data)[axis])
+    for axis, kernel in ((0, rows), (1, columns)):
+        wanted, stride = form.sizes[axis], form.strides[axis]
+        steps = (wanted - kernel) // stride + 1 if form.valid else ceil_div(wanted, stride)
+        if steps != view.shape(data)[axis + ROW]:
+            raise view.error(f"data of {steps} rows or columns", view.shape(data)[axis + ROW])
         total = (steps - 1) * stride + kernel - wanted
         before.append(max(total, 0) // 2)
         behind.append(max(total, 0) - before[-1])
@@ -189,7 +229,7 @@ def transposed(view: View, data: int, sizes: tuple[int, int], added: int) -> Non
         "ConvTranspose",
         operands,
         kernel_shape=(rows, columns),
-        strides=strides,
+        strides=form.strides,
         pads=(*before, *behind),
         output_padding=extra if any(extra) else None,
     )
