@@ -17,7 +17,7 @@ operands, so that differences don't add up.
                each one's reason
     seconds    how long compiling for the processor took
 
-A file with weights of int8 and data of floats is farther away: LiteRT quantizes the data as it runs.
+A file with weights of int8 and data of floats is farther away: LiteRT quantizes the data, too.
 Why a file is refused is said below the table.
 """
 
@@ -112,7 +112,7 @@ def random_array(dtype: type, shape: tuple[int, ...], rng: np.random.Generator) 
 
 
 def computed(model: ModelProto, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], float]:
-    """What a model gives on the processor, and the seconds that compiling it took."""
+    """The results of a model on the processor, and the seconds that compiling it took."""
     start = perf_counter()
     module = compile_graph(import_model(model), resolve(ANY), Options("cpu"))
     seconds = perf_counter() - start

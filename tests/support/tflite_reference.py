@@ -28,7 +28,7 @@ def drawn(details, seed: int = 0) -> dict[str, np.ndarray]:
 
 def _drawn(dtype, shape, rng):
     kind = np.dtype(dtype)
-    if kind == bool:
+    if kind.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if kind.kind in "iu" and kind.itemsize < 4:
         limits = np.iinfo(kind)

@@ -42,8 +42,8 @@ def translate(data: bytes, where: str) -> onnx.ModelProto:
     element types. Sizes that the file leaves open are 1, as in LiteRT. Each resource variable that
     the model reads is one more input, named after it, and each that it assigns one more output,
     NAME.next, to be given as NAME the next time; :func:`initial_values` has what to begin with.
-    One that convolutions read has its channels first, [N, C, H, W], since nobody but the model reads
-    it, and a transposition each way would cost more than the convolution.
+    One that convolutions read has its channels first, [N, C, H, W]: nobody but the model reads it,
+    and a transposition each way would cost more than the convolution.
 
     Args:
         data: the file's bytes.

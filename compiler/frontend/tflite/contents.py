@@ -1,4 +1,4 @@
-"""What a TFLite file says, as plain values: subgraphs, their tensors, their operators.
+"""The contents of a TFLite file as plain values: subgraphs, their tensors, their operators.
 
 Reading ends here: the classes of flatbuffers check nothing and raise anything at a damaged file, so
 that everything is read once, checked, and whatever they raise becomes a ModelError.

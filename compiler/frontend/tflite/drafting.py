@@ -36,7 +36,7 @@ NARROW = ("int8", "uint8", "int16")  # integers that stand for real numbers betw
 
 
 class Form(Enum):
-    """What a tensor is held as: the file's own elements, or the real numbers they stand for."""
+    """The values that a tensor is held as: the file's own, or the real numbers they stand for."""
 
     STORED = "stored"
     REAL = "real"
@@ -234,7 +234,9 @@ class Draft:
         where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
         if tensor.dtype not in CODES:
             raise ModelError(where, "a tensor of numbers", f"one of type {tensor.dtype}")
-        return helper.make_tensor_value_info(name, CODES[tensor.dtype], layout.ordered(tensor.shape))
+        return helper.make_tensor_value_info(
+            name, CODES[tensor.dtype], layout.ordered(tensor.shape)
+        )
 
     def end(self, tensor: Tensor, name: str) -> None:
         """Gives a tensor's elements a name, for a result of the graph."""

@@ -33,7 +33,18 @@ SPATIAL = {
 # Operators that do the same in either order.
 EITHER = frozenset(
     (
-        *("ABS", "ADD", "ADD_N", "CAST", "CEIL", "CONCATENATION", "COS", "DEQUANTIZE", "DIV", "ELU"),
+        *(
+            "ABS",
+            "ADD",
+            "ADD_N",
+            "CAST",
+            "CEIL",
+            "CONCATENATION",
+            "COS",
+            "DEQUANTIZE",
+            "DIV",
+            "ELU",
+        ),
         *("EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "GREATER", "GREATER_EQUAL"),
         *("HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG"),
         *("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "LOG_SOFTMAX", "MAXIMUM"),
@@ -54,7 +65,7 @@ class Layout(Enum):
     FLAT = "channels first, and then in one axis behind the batch's"
 
     def axis(self, axis: int, rank: int) -> int:
-        """Where an axis of the file's is held.
+        """The place at which an axis of the file's is held.
 
         Args:
             axis: its number in the file; negative ones count from the end.
@@ -89,7 +100,7 @@ def images(subgraph: Subgraph) -> frozenset[int]:
             result.update(_spread(subgraph, operator, operator.outputs))
     for operator in reversed(subgraph.operators):
         if _is_spatial(operator):
-            result.update(operator.inputs[SPATIAL[operator.name]:][:1])
+            result.update(operator.inputs[SPATIAL[operator.name] :][:1])
         elif not result.isdisjoint(operator.outputs):
             result.update(_spread(subgraph, operator, operator.inputs))
     return frozenset(result)
@@ -100,7 +111,7 @@ def _is_spatial(operator: Operator) -> bool:
 
 
 def _spread(subgraph: Subgraph, operator: Operator, indices: Sequence[int]) -> Iterator[int]:
-    """Those of an operator's tensors that are images like its others."""
+    """The numbers of those of an operator's tensors that are images like its others."""
     if operator.name in EITHER or _is_spatial(operator):
         for tensor in (subgraph.tensors[index] for index in indices if index >= 0):
             if len(tensor.shape) == RANK and tensor.data is None:

@@ -106,10 +106,9 @@ class _Reader:
             self.operator(i, o, len(tensors), where)
             for i, o in enumerate(self.several(graph, "Operators"))
         )
-        ends = [numbers(graph, name) for name in ("Inputs", "Outputs")]
-        for each in ends:
-            _check_indices(each, len(tensors), where, 0)
-        return Subgraph(index, text(graph.Name()), tensors, *ends, operators)
+        inputs, outputs = numbers(graph, "Inputs"), numbers(graph, "Outputs")
+        _check_indices((*inputs, *outputs), len(tensors), where, 0)
+        return Subgraph(index, text(graph.Name()), tensors, inputs, outputs, operators)
 
     # Tensors ------------------------------------------------------------------------------------
 
@@ -186,9 +185,7 @@ class _Reader:
             return np.zeros(0, np.uint8)
         return np.asarray(buffer.DataAsNumpy(), np.uint8)
 
-    def densified(
-        self, record: Table, values: Array, shape: tuple[int, ...], where: str
-    ) -> Array:
+    def densified(self, record: Table, values: Array, shape: tuple[int, ...], where: str) -> Array:
         """A sparse constant, with zeros where the file has nothing."""
         levels = [_level(each, self.package) for each in self.several(record, "DimMetadata")]
         order, blocks = numbers(record, "TraversalOrder"), numbers(record, "BlockMap")

@@ -1,4 +1,4 @@
-"""The names of TFLite's schema, out of the package ``tflite``, which is imported when it is needed."""
+"""The names of TFLite's schema, out of the package ``tflite``, which is imported when needed."""
 
 from __future__ import annotations
 

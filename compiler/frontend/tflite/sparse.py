@@ -1,4 +1,4 @@
-"""Sparse constants of TFLite: https://www.tensorflow.org/lite/api_docs (schema.fbs, SparsityParameters)."""
+"""Sparse constants of TFLite, as ``SparsityParameters`` of its ``schema.fbs`` describes them."""
 
 from __future__ import annotations
 

@@ -83,9 +83,7 @@ def _fold(draft: Draft, operator: Operator, mark: int) -> None:
         draft.known[tensor.index] = value.astype(tensor.dtype)
 
 
-def _evaluated(
-    draft: Draft, nodes: Sequence[onnx.NodeProto], names: Sequence[str]
-) -> list[Array]:
+def _evaluated(draft: Draft, nodes: Sequence[onnx.NodeProto], names: Sequence[str]) -> list[Array]:
     """Values that nodes compute of constants alone; none where ONNX's reference doesn't say."""
     from onnx.reference import ReferenceEvaluator
 
@@ -130,7 +128,9 @@ def _named(nodes: Sequence[onnx.NodeProto], ends: Sequence[str]) -> list[onnx.No
         source = node.input[0] if node.op_type == "Identity" else ""
         if source in made and source not in ends and source not in names:
             names[source] = node.output[0]
-    result = [n for n in nodes if not (n.op_type == "Identity" and names.get(n.input[0]) == n.output[0])]
+    result = [
+        n for n in nodes if not (n.op_type == "Identity" and names.get(n.input[0]) == n.output[0])
+    ]
     for node in result:
         _rename(node, names)
     return result

@@ -1,4 +1,4 @@
-"""What all graphs of a model share while it is translated: names, variables, open subgraphs."""
+"""State that all graphs of a model share while it is translated: names, variables, subgraphs."""
 
 from __future__ import annotations
 

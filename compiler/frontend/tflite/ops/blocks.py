@@ -41,7 +41,9 @@ def _to_batches(view: View) -> None:
     perm = [*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + len(rest))]
     data = view.emit("Reshape", [data, view.integers_of([*parts, *rest])])
     data = view.emit("Transpose", [data], perm=perm)
-    view.put(view.emit("Reshape", [data, view.integers_of([-1, *(parts[i] for i in outer), *rest])]))
+    view.put(
+        view.emit("Reshape", [data, view.integers_of([-1, *(parts[i] for i in outer), *rest])])
+    )
 
 
 @converts("BATCH_TO_SPACE_ND")

@@ -22,7 +22,10 @@ from vdla.compiler.frontend.tflite.whole import Variable
 def _if(view: View) -> None:
     """Operands: a condition, then those of either subgraph."""
     branches = {}
-    for name, option in (("then_branch", "ThenSubgraphIndex"), ("else_branch", "ElseSubgraphIndex")):
+    for name, option in (
+        ("then_branch", "ThenSubgraphIndex"),
+        ("else_branch", "ElseSubgraphIndex"),
+    ):
         inner = _subgraph(view, option, view.count - 1)
         draft = Draft(view.draft.whole, inner)
         for position, index in enumerate(inner.inputs):
@@ -149,7 +152,9 @@ def _call_once(view: View) -> None:
 def _handle(view: View) -> None:
     """A variable's name, in its container."""
     container, name = (view.operator.options.get(each) for each in ("Container", "SharedName"))
-    parts = [each.decode("utf-8", "replace") for each in (container, name) if isinstance(each, bytes)]
+    parts = [
+        each.decode("utf-8", "replace") for each in (container, name) if isinstance(each, bytes)
+    ]
     view.draft.handles[view.result().index] = "/".join(filter(None, parts)) or "variable"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from vdla.compiler.frontend.tflite.operator import View, converts
 
-# One operand --------------------------------------------------------------------------------------
+# One operand -------------------------------------------------------------------------------------
 
 UNARY = {
     "ABS": "Abs",
@@ -92,7 +92,7 @@ def _zeros(view: View) -> None:
     view.draft.put_stored(view.result(), zeros)
 
 
-# Two operands --------------------------------------------------------------------------------------
+# Two operands ------------------------------------------------------------------------------------
 
 BINARY = {
     "ADD": "Add",
@@ -149,7 +149,7 @@ def _floor_div(view: View) -> None:
 
 @converts("FLOOR_MOD")
 def _floor_mod(view: View) -> None:
-    """What remains has the divisor's sign; ONNX's of floats has the dividend's."""
+    """The rest has the divisor's sign; ONNX's rest of floats has the dividend's."""
     if not view.tensor(0).dtype.startswith("float"):
         both(view, lambda a, b: view.emit("Mod", [a, b]))
         return

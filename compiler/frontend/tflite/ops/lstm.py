@@ -1,6 +1,6 @@
 """Long short-term memory over a sequence: UNIDIRECTIONAL_SEQUENCE_LSTM.
 
-The state is zeros at the first vector of each run; LiteRT keeps it from run to run until it is reset.
+The state is zeros at the first vector of each run; LiteRT keeps it from run to run until a reset.
 A file whose states are integers is computed in floats between its quantized input and output, which
 isn't TFLite's integer kernel: results may differ by more than a step.
 """

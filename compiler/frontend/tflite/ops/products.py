@@ -18,7 +18,7 @@ def _dense(view: View) -> None:
         raise view.unsupported("weights in the order DEFAULT", form)
     if view.rank(1) != 2:
         raise view.error("weights of shape [O, K]", list(view.shape(1)))
-    outputs, inputs = view.shape(1)
+    inputs = view.shape(1)[1]
     shape = view.shape(0)
     if not inputs or view.tensor(0).elements % inputs:
         raise view.error(f"data in rows of {inputs}", list(shape))

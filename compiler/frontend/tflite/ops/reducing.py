@@ -105,7 +105,7 @@ def _l2(view: View) -> None:
 
 
 def _last(view: View, layout: Layout) -> int:
-    """Where the data's last axis is held."""
+    """The place at which the data's last axis is held."""
     return layout.axis(-1, view.rank(0))
 
 

@@ -15,9 +15,7 @@ MOST = int(np.iinfo(np.int64).max)
 LEAST = int(np.iinfo(np.int64).min)
 
 
-def cut(
-    view: View, layout: Layout, ranges: Sequence[tuple[int, int, int]]
-) -> str:
+def cut(view: View, layout: Layout, ranges: Sequence[tuple[int, int, int]]) -> str:
     """Parts of the first operand along each axis.
 
     Args:
@@ -57,7 +55,7 @@ def _slice(view: View) -> None:
 
 @dataclass(frozen=True)
 class Item:
-    """What a strided slice says of one axis of the data, or of a new one.
+    """One axis of the data, or a new one, in a strided slice.
 
     ``bounds`` are its first element, the one behind its last, and a step; None makes a new axis.
     """
@@ -193,9 +191,8 @@ def _unpack(view: View) -> None:
 @converts("PAD", "PADV2")
 def _pad(view: View) -> None:
     """Zeros, or a number, in front of and behind each axis."""
-    layout, fill = view.layout(0), ()
-    if view.has(2):
-        fill = (view.emit("Reshape", [view.real(2), view.integers_of([])]),)
+    layout = view.layout(0)
+    fill = [view.emit("Reshape", [view.real(2), view.integers_of([])])] if view.has(2) else []
     pads = _pads(view)
     operands = [view.real(0, layout), view.integers_of(_ordered(pads, layout)), *fill]
     view.put(view.emit("Pad", operands), layout)

@@ -37,13 +37,13 @@ def window_of(view: View, data: int, kernel: tuple[int, int]) -> Sliding:
     sizes = view.shape(data)[ROW], view.shape(data)[COLUMN]
     if word("Padding", view.integer("Padding")) == "VALID":
         return Sliding(kernel, strides, dilations, (0, 0, 0, 0))
-    before, behind = [], []
+    totals = []
     for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         reach = (extent - 1) * dilation + 1
-        total = max((ceil_div(size, stride) - 1) * stride + reach - size, 0)
-        before.append(total // 2)
-        behind.append(total - total // 2)
-    return Sliding(kernel, strides, dilations, (*before, *behind))
+        totals.append(max((ceil_div(size, stride) - 1) * stride + reach - size, 0))
+    down, across = totals
+    pads = (down // 2, across // 2, down - down // 2, across - across // 2)
+    return Sliding(kernel, strides, dilations, pads)
 
 
 def _pair(view: View, down: str, across: str) -> tuple[int, int]:
@@ -110,11 +110,16 @@ def _convolve(view: View, window: Sliding, weight: str, groups: int) -> None:
 def _behind_pad(view: View) -> tuple[str, list[tuple[int, int]]]:
     """The image, and zeros before and behind its rows and columns: those of a PAD that makes it.
 
-    Keras writes convolutions with strides so. Nothing is left of the PAD where nobody else reads it.
+    Keras writes convolutions with strides so. Nothing is left of a PAD that nobody else reads.
     """
     tensors, tensor = view.draft.subgraph.tensors, view.tensor(0)
     maker = view.draft.subgraph.makers.get(tensor.index)
-    if maker is not None and maker.name == "PAD" and len(maker.inputs) == 2 and min(maker.inputs) >= 0:
+    if (
+        maker is not None
+        and maker.name == "PAD"
+        and len(maker.inputs) == 2
+        and min(maker.inputs) >= 0
+    ):
         data, amounts = (tensors[index] for index in maker.inputs)
         pads = view.draft.value_of(amounts)
         same = np.array_equal(data.scale, tensor.scale)
@@ -171,8 +176,8 @@ def bias(view: View, index: int, data: int, weight: int) -> str:
 
 @dataclass(frozen=True)
 class Enlarging:
-    """What options say of a transposed convolution: strides of rows and columns, the result's rows
-    and columns, and whether the windows stay within it (VALID)."""
+    """The options of a transposed convolution: strides of rows and columns, the result's rows and
+    columns, and whether the windows stay within it (VALID)."""
 
     strides: tuple[int, int]
     sizes: tuple[int, int]

@@ -34,10 +34,10 @@ def test_a_condition_chooses_a_subgraph(truth):
 def test_a_loop_runs_as_often_as_a_subgraph_says():
     options = {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}
     state = [T((1,), "int32"), T((2, 3))]
-    main = Graph([*state, *state], [Op("WHILE", [0, 1], [2, 3], "WhileOptions", options)], [0, 1], [2, 3])
-    condition = Graph(
-        [*state, known([5]), T((1,), "bool")], [Op("LESS", [0, 2], [3])], [0, 1], [3]
+    main = Graph(
+        [*state, *state], [Op("WHILE", [0, 1], [2, 3], "WhileOptions", options)], [0, 1], [2, 3]
     )
+    condition = Graph([*state, known([5]), T((1,), "bool")], [Op("LESS", [0, 2], [3])], [0, 1], [3])
     body = Graph(
         [*state, known([1]), *state],
         [Op("ADD", [0, 2], [3], "AddOptions"), Op("ADD", [1, 1], [4], "AddOptions")],
@@ -50,8 +50,18 @@ def test_a_loop_runs_as_often_as_a_subgraph_says():
 
 def test_a_subgraph_within_itself_is_refused():
     options = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 1}
-    main = Graph([T((1,), "bool"), T((2,)), T((2,))], [Op("IF", [0, 1], [2], "IfOptions", options)], [0, 1], [2])
-    inner = Graph([T((2,)), known([True], "bool"), T((2,))], [Op("IF", [1, 0], [2], "IfOptions", options)], [0], [2])
+    main = Graph(
+        [T((1,), "bool"), T((2,)), T((2,))],
+        [Op("IF", [0, 1], [2], "IfOptions", options)],
+        [0, 1],
+        [2],
+    )
+    inner = Graph(
+        [T((2,)), known([True], "bool"), T((2,))],
+        [Op("IF", [1, 0], [2], "IfOptions", options)],
+        [0],
+        [2],
+    )
     with pytest.raises(ModelError) as error:
         translate(file_of(main, inner), "m.tflite")
     assert str(error.value) == (
@@ -60,7 +70,7 @@ def test_a_subgraph_within_itself_is_refused():
     )
 
 
-# Variables ----------------------------------------------------------------------------------------
+# Variables ---------------------------------------------------------------------------------------
 
 
 def streaming(behind="CONV_2D"):
@@ -126,7 +136,7 @@ def test_a_variable_that_no_convolution_reads_has_the_files_shape():
     assert not initial_values(model)["box/sum"].any()
 
 
-# LSTM ----------------------------------------------------------------------------------------------
+# LSTM --------------------------------------------------------------------------------------------
 
 
 def lstm(steps, clip, major=False):

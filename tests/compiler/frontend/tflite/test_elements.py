@@ -63,7 +63,7 @@ def test_leaky_relu_of_int8():
     compare(one("LEAKY_RELU", *ends, "LeakyReluOptions", Alpha=0.3))
 
 
-# Two operands --------------------------------------------------------------------------------------
+# Two operands ------------------------------------------------------------------------------------
 
 OPTIONS = {
     "ADD": "AddOptions",
@@ -175,7 +175,9 @@ def test_quantize_and_dequantize(dtype):
     compare(one("DEQUANTIZE", [kind(dtype)], [T(IMAGE)]))
 
 
-@pytest.mark.parametrize(("before", "after"), [("int8", "uint8"), ("uint8", "int8"), ("int16", "int8"), ("int8", "int8")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("int8", "uint8"), ("uint8", "int8"), ("int16", "int8"), ("int8", "int8")]
+)
 def test_integers_of_another_scale(before, after):
     compare(one("QUANTIZE", [kind(before)], [kind(after, scale=0.03)]))
 

@@ -88,7 +88,9 @@ def test_nothing_is_turned_between_operators_of_images(dtype):
     pads = net.constant([[0, 0], [1, 1], [0, 2], [0, 0]])
     padded = net.op("PAD", [net.top, pads], (n, h + 2, w + 2, c))
     pooled = net.op("MAX_POOL_2D", [padded], (n, 4, 3, c), "Pool2DOptions", **POOL)
-    both = net.op("CONCATENATION", [pooled, pooled], (n, 4, 3, 2 * c), "ConcatenationOptions", Axis=3)
+    both = net.op(
+        "CONCATENATION", [pooled, pooled], (n, 4, 3, 2 * c), "ConcatenationOptions", Axis=3
+    )
     added = net.op("ADD", [both, net.operand((2 * c,))], (n, 4, 3, 2 * c), "AddOptions")
     large = net.op("RESIZE_NEAREST_NEIGHBOR", [added, net.constant([8, 6])], (n, 8, 6, 2 * c),
                    "ResizeNearestNeighborOptions")  # fmt: skip
@@ -164,7 +166,11 @@ def test_a_dense_layer_behind_an_image_takes_its_weights_in_its_order(dtype):
 def test_who_else_reads_a_flattened_image_gets_the_files_order(dtype):
     net = Net(dtype)
     flat = net.op("RESHAPE", [net.top, net.constant([2, 72])], (2, 72))
-    check(net, net.op("RELU", [flat], (2, 72)), net.op("RESHAPE", [flat, net.constant([8, 18])], (8, 18)))
+    check(
+        net,
+        net.op("RELU", [flat], (2, 72)),
+        net.op("RESHAPE", [flat, net.constant([8, 18])], (8, 18)),
+    )
 
 
 @DTYPES
@@ -184,7 +190,7 @@ def test_an_output_that_is_an_input_or_a_constant():
     assert [o.name for o in model.graph.output] == ["x.result", "c", "t2"]
 
 
-# Through the passes --------------------------------------------------------------------------------
+# Through the passes ------------------------------------------------------------------------------
 
 
 def test_integers_go_in_and_come_out_without_a_step_between():

@@ -69,7 +69,9 @@ def test_l2_normalization():
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("axis", [0, 3, -1, -2])
-@pytest.mark.parametrize(("name", "kinds"), [("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")])
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")]
+)
 def test_places_of_the_largest(name, kinds, axis, dtype):
     shape = np.zeros(IMAGE).max(axis=axis).shape
     compare(one(name, [kind(dtype), known(axis)], [T(shape, "int64")], kinds, OutputType=4))
@@ -227,7 +229,7 @@ def test_shape_and_rank():
     compare(one("RANK", [T(IMAGE)], [T((), "int32")]))
 
 
-# Images --------------------------------------------------------------------------------------------
+# Images ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -258,7 +260,7 @@ def test_blocks_as_batches(dtype):
     compare(one("BATCH_TO_SPACE_ND", [batches, blocks, known(pads)], [image]))
 
 
-# Lookups -------------------------------------------------------------------------------------------
+# Lookups -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32"])

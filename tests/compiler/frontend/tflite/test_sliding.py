@@ -54,7 +54,9 @@ def conv(name, dtype, shape, kernel, *, stride=(1, 1), dilation=(1, 1), padding=
     outer = inner * channels if depthwise else channels
     form = (1, *kernel, outer) if depthwise else (outer, *kernel, inner // groups)
     weight = weights(form, dtype, 3 if depthwise else 0)
-    sizes = [output(*each, padding) for each in zip(shape[1:3], kernel, stride, dilation)]
+    sizes = [
+        output(*each, padding) for each in zip(shape[1:3], kernel, stride, dilation, strict=True)
+    ]
     data = image(shape, dtype, zero=zero)
     result = image((shape[0], *sizes, outer), dtype, RESULTS, zero)
     options = {
@@ -81,7 +83,9 @@ def test_padding_and_strides(name, stride, padding, dtype):
 @pytest.mark.parametrize("activation", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_activations_with_zero_points(name, activation, zero):
-    compare(conv(name, "int8", (1, 5, 5, 4), (3, 3), stride=(2, 2), activation=activation, zero=zero))
+    compare(
+        conv(name, "int8", (1, 5, 5, 4), (3, 3), stride=(2, 2), activation=activation, zero=zero)
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -109,7 +113,7 @@ def test_any_convolution(name, dtype, shape, kernel, stride, padding, zero):
     compare(conv(name, dtype, shape, kernel, stride=stride, padding=padding, zero=zero, channels=2))
 
 
-# What the passes want ------------------------------------------------------------------------------
+# What the passes want ----------------------------------------------------------------------------
 
 
 def test_weights_stay_integers_with_a_scale_per_channel_in_front():
@@ -146,7 +150,11 @@ def test_float16_weights_are_float32_ones():
     ]
     data = file_of(Graph(tensors, ops, [0], [4]))
     compare(data)
-    assert [n.op_type for n in translate(data, "m").graph.node] == ["Transpose", "Conv", "Transpose"]
+    assert [n.op_type for n in translate(data, "m").graph.node] == [
+        "Transpose",
+        "Conv",
+        "Transpose",
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -164,7 +172,7 @@ def test_a_pad_in_front_of_a_convolution_is_the_convolutions_own(dtype):
     assert "Pad" not in [n.op_type for n in translate(content, "m").graph.node]
 
 
-# Transposed convolutions and pools -----------------------------------------------------------------
+# Transposed convolutions and pools ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -175,7 +183,7 @@ def test_transposed_convolutions(stride, kernel, padding, dtype):
     shape = (1, 4, 3, 2)
     sizes = [
         size * step if padding == SAME else (size - 1) * step + extent
-        for size, step, extent in zip(shape[1:3], stride, kernel)
+        for size, step, extent in zip(shape[1:3], stride, kernel, strict=True)
     ]
     weight = weights((4, *kernel, 2), dtype, 0)
     result = (1, *sizes, 4)
@@ -190,7 +198,7 @@ def test_transposed_convolutions(stride, kernel, padding, dtype):
 @pytest.mark.parametrize("name", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 def test_pools(name, padding, dtype):
     shape, kernel, stride = (2, 7, 6, 3), (3, 2), (2, 2)
-    sizes = [output(*each, 1, padding) for each in zip(shape[1:3], kernel, stride)]
+    sizes = [output(*each, 1, padding) for each in zip(shape[1:3], kernel, stride, strict=True)]
     ends = [image(shape, dtype, zero=4)], [image((2, *sizes, 3), dtype, zero=4)]
     compare(one(name, *ends, "Pool2DOptions", Padding=padding, StrideH=2, StrideW=2,
                 FilterHeight=3, FilterWidth=2))  # fmt: skip
