@@ -236,14 +236,10 @@ class _Sequences:
         return self.placed(node, order, lambda order: self.on_images(node, order))
 
     def concatenated(self, node: ops.QConcat) -> Made:
-        """A concatenation of images, along the axis of theirs that is outermost in its place.
-
-        One of whole images that the accelerator takes stays: where axes have one element, an order
-        of them that isn't an image's would fit, too.
-        """
+        """A concatenation of images, along the axis of theirs that is outermost in its place."""
         whole = all(self.forms.get(part, ("", None))[0] == part for part in node.parts)
         if whole and len(self.shape(node.output)) == len(IMAGE.perm) and self.fits(node):
-            return None
+            return None  # where axes have one element, other orders of them fit, too
         order = self.nearest(node)
         axis = image_axis(order, node.axis) if order else None
         if axis is None:
