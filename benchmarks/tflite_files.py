@@ -34,13 +34,15 @@ from time import perf_counter
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from onnx import ModelProto
+from onnx.helper import tensor_dtype_to_np_dtype
 from real_models import FetchError, RealModel, path_of
 from rich.console import Console
 from rich.table import Table
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend.onnx import import_model, is_quantized
-from vdla.compiler.frontend.tflite import initial_values, translate, translate_layers
+from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.frontend.tflite import Layers, initial_values, translate, translate_layers
 from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import layers_of
 from vdla.names.configs import resolve
@@ -50,6 +52,10 @@ from vdla.support.errors import UserError
 LIST = Path(__file__).with_suffix(".toml")
 LEAST = 1e-6  # of a tensor's largest float
 ANY = "paper"  # a config for the processor alone, which reads none of it
+
+
+class LitertError(Exception):
+    """A file that LiteRT doesn't run."""
 
 
 @dataclass
@@ -84,8 +90,20 @@ class Run:
         return np.asarray(self.interpreter.tensor(index)()).copy()
 
 
-def run_litert(data: bytes) -> Run:
-    """Runs a file on random inputs, with LiteRT's plain kernels."""
+def run_litert(data: bytes, shapes: Shapes) -> Run:
+    """Runs a file on random inputs, with LiteRT's plain kernels.
+
+    Raises:
+        LitertError: LiteRT doesn't run it.
+    """
+    try:
+        return _run_litert(data, shapes)
+    except (RuntimeError, ValueError) as error:  # LiteRT has no errors of its own
+        line = " ".join(str(error).split())
+        raise LitertError(f"LiteRT doesn't run it, vdla does: {line}") from None
+
+
+def _run_litert(data: bytes, shapes: Shapes) -> Run:
     plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     interpreter = Interpreter(
         model_content=data,
@@ -93,6 +111,9 @@ def run_litert(data: bytes) -> Run:
         experimental_op_resolver_type=plain,
         num_threads=1,
     )
+    for each in interpreter.get_input_details():
+        if each["name"] in shapes:
+            interpreter.resize_tensor_input(each["index"], shapes[each["name"]])
     interpreter.allocate_tensors()
     rng, inputs = np.random.default_rng(0), {}
     for each in interpreter.get_input_details():
@@ -102,9 +123,11 @@ def run_litert(data: bytes) -> Run:
     return Run(interpreter, inputs)
 
 
-def random_array(dtype: type, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def random_array(dtype: object, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Random elements of any integer, or floats from -1 to 1."""
     kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return np.asarray(rng.integers(0, 2, shape).astype(kind))
     if kind.kind == "f":
         return np.asarray(rng.uniform(-1, 1, shape).astype(kind))
     limits = np.iinfo(kind)
@@ -117,6 +140,16 @@ def computed(model: ModelProto, inputs: Mapping[str, Array]) -> tuple[dict[str, 
     module = compile_graph(import_model(model), resolve(ANY), Options("cpu"))
     seconds = perf_counter() - start
     return Executor(module).run(dict(inputs)).outputs, seconds
+
+
+def random_inputs(model: ModelProto) -> dict[str, Array]:
+    """Random inputs of a model; variables have their first values."""
+    rng, result = np.random.default_rng(0), {}
+    for value in model.graph.input:
+        kind = value.type.tensor_type
+        shape = tuple(dim.dim_value for dim in kind.shape.dim)
+        result[value.name] = random_array(tensor_dtype_to_np_dtype(kind.elem_type), shape, rng)
+    return {**result, **initial_values(model)}
 
 
 def distance(actual: Array, expected: Array) -> float:
@@ -134,12 +167,14 @@ def measure(model: RealModel, config: str) -> Row:
     row = Row(model.name)
     try:
         data = path_of(model).read_bytes()
-        whole = translate(data, model.name)
+        whole = translate(data, model.name, model.shapes)
         place(row, whole, config)
-        run = run_litert(data)
+        _, row.seconds = computed(whole, random_inputs(whole))
+        run = run_litert(data, model.shapes)
         compare_whole(row, whole, run)
-        compare_layers(row, data, run)
-    except (UserError, FetchError, RuntimeError, ValueError) as error:
+        layers = translate_layers(data, model.name, model.shapes)
+        compare_layers(row, layers, run)
+    except (UserError, FetchError, LitertError) as error:
         row.refused = " ".join(str(error).split())
     return row
 
@@ -157,14 +192,13 @@ def place(row: Row, model: ModelProto, config: str) -> None:
 
 def compare_whole(row: Row, model: ModelProto, run: Run) -> None:
     """Notes how far the outputs of the whole model are from LiteRT's."""
-    result, row.seconds = computed(model, {**run.inputs, **initial_values(model)})
+    result, _ = computed(model, {**run.inputs, **initial_values(model)})
     for each in run.interpreter.get_output_details():
         row.whole = max(row.whole, distance(result[each["name"]], run.value(each["index"])))
 
 
-def compare_layers(row: Row, data: bytes, run: Run) -> None:
+def compare_layers(row: Row, layers: Layers, run: Run) -> None:
     """Notes how far each operator's results are from LiteRT's."""
-    layers = translate_layers(data, row.model)
     given = {name: run.value(index) for name, index in layers.given.items()}
     result, _ = computed(layers.model, {**given, **initial_values(layers.model)})
     row.operators = len({each.index for each in layers.operators.values()})

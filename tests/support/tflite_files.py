@@ -37,6 +37,7 @@ class T:
     axis: int = 0
     data: object = None
     name: str = ""
+    signature: Sequence[int] | None = None
 
 
 def known(data, dtype="int32", **more):
@@ -145,10 +146,12 @@ class _Writer:
             buffer = len(self.buffers) - 1
         name = self.b.CreateString(tensor.name or f"t{index}")
         shape = self.vector(tensor.shape)
+        signature = self.vector(tensor.signature) if tensor.signature is not None else None
         quantization = self.quantization(tensor) if tensor.scale is not None else None
         return self.table(
             "Tensor",
             Shape=shape,
+            ShapeSignature=signature,
             Type=DTYPES[tensor.dtype],
             Buffer=buffer,
             Name=name,

@@ -9,13 +9,16 @@ from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend.tflite import initial_values, translate
 
 
-def interpreter(data: bytes) -> Interpreter:
-    """LiteRT with its plain kernels; every tensor is kept."""
+def interpreter(data: bytes, shapes=None) -> Interpreter:
+    """LiteRT with its plain kernels; every tensor is kept, inputs have ``shapes`` by name."""
     result = Interpreter(
         model_content=data,
         experimental_preserve_all_tensors=True,
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
     )
+    for each in result.get_input_details():
+        if each["name"] in (shapes or {}):
+            result.resize_tensor_input(each["index"], shapes[each["name"]])
     result.allocate_tensors()
     return result
 
@@ -39,20 +42,20 @@ def _drawn(dtype, shape, rng):
 
 
 def litert(data: bytes, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """LiteRT's results, by name."""
-    it = interpreter(data)
+    """LiteRT's results, by name; its inputs have the given ones' shapes."""
+    it = interpreter(data, {name: value.shape for name, value in inputs.items()})
     for each in it.get_input_details():
         it.set_tensor(each["index"], inputs[each["name"]])
     it.invoke()
     return {each["name"]: it.get_tensor(each["index"]) for each in it.get_output_details()}
 
 
-def compare(data: bytes, steps: int = 1, seed: int = 0, inputs=None) -> None:
+def compare(data: bytes, steps: int = 1, seed: int = 0, inputs=None, shapes=None) -> None:
     """Asserts that a translated file gives LiteRT's results: integers within ``steps``, floats
     within 1e-4 of the largest."""
-    given = inputs or drawn(interpreter(data).get_input_details(), seed)
+    given = inputs or drawn(interpreter(data, shapes).get_input_details(), seed)
     expected = litert(data, given)
-    model = translate(data, "m.tflite")
+    model = translate(data, "m.tflite", shapes)
     actual = ort_run(model, {**given, **initial_values(model)})
     assert list(actual)[: len(expected)] == list(expected)
     for name, value in expected.items():

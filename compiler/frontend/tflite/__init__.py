@@ -12,15 +12,18 @@ neighbouring step; that is the largest difference of one operator.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.frontend.tflite import ops
 from vdla.compiler.frontend.tflite.contents import Operator
 from vdla.compiler.frontend.tflite.drafting import Draft
+from vdla.compiler.frontend.tflite.inferring import note_input, sized
 from vdla.compiler.frontend.tflite.reading import MAGIC, PLACE_OF_MAGIC, read
 from vdla.compiler.frontend.tflite.translating import convert, convert_all, finished
 from vdla.compiler.frontend.tflite.whole import Variable, Whole
@@ -35,11 +38,12 @@ def is_tflite(data: bytes) -> bool:
     return data[PLACE_OF_MAGIC] == MAGIC
 
 
-def translate(data: bytes, where: str) -> onnx.ModelProto:
+def translate(data: bytes, where: str, shapes: Shapes | None = None) -> onnx.ModelProto:
     """An ONNX model that computes what a TFLite file does.
 
     Inputs and outputs are those of the first subgraph, in its order, with their names, shapes and
-    element types. Sizes that the file leaves open are 1, as in LiteRT. Each resource variable that
+    element types. Sizes that the file leaves open and nobody gives
+    are 1, as in LiteRT. Each resource variable that
     the model reads is one more input, named after it, and each that it assigns one more output,
     NAME.next, to be given as NAME the next time; :func:`initial_values` has what to begin with.
     One that convolutions read has its channels first, [N, C, H, W]: nobody but the model reads it,
@@ -48,15 +52,16 @@ def translate(data: bytes, where: str) -> onnx.ModelProto:
     Args:
         data: the file's bytes.
         where: its name, which opens every error.
+        shapes: shapes of inputs that the file leaves open, by their names.
 
     Raises:
-        ModelError: they aren't a TFLite file, it is damaged, or it has an operator that isn't
-            translated.
+        ModelError: they aren't a TFLite file, it is damaged, it has an operator that isn't
+            translated, or a shape is given that doesn't fit.
         UserError: the package ``tflite`` isn't installed.
     """
     whole = Whole(read(data, where))
     draft = Draft(whole, whole.contents.subgraphs[0])
-    inputs = _inputs(draft)
+    inputs = _inputs(draft, shapes or {})
     convert_all(draft)
     outputs = _outputs(draft)
     for variable in whole.variables.values():
@@ -70,16 +75,21 @@ def translate(data: bytes, where: str) -> onnx.ModelProto:
     return model
 
 
-def _inputs(draft: Draft) -> list[onnx.ValueInfoProto]:
-    tensors = [draft.subgraph.tensors[index] for index in draft.subgraph.inputs]
-    return [draft.add_input(tensor, draft.own[tensor.index]) for tensor in tensors]
+def _inputs(draft: Draft, shapes: Mapping[str, object]) -> list[onnx.ValueInfoProto]:
+    result = []
+    for index in draft.subgraph.inputs:
+        draft.settle(draft.tensors[index], sized(draft.tensors[index], shapes, draft.where))
+        value = draft.add_input(draft.tensors[index], draft.own[index])
+        note_input(draft, value)
+        result.append(value)
+    return result
 
 
 def _outputs(draft: Draft) -> list[onnx.ValueInfoProto]:
     """The results; one that is an input, too, or stands twice, gets a second name."""
     result, used = [], {draft.own[index] for index in draft.subgraph.inputs}
     for index in draft.subgraph.outputs:
-        tensor, name = draft.subgraph.tensors[index], draft.own[index]
+        tensor, name = draft.tensors[index], draft.own[index]
         if name in used:
             name = draft.names.fresh(f"{name}.result")
         draft.end(tensor, name)
@@ -144,7 +154,7 @@ class Layers:
     operators: dict[str, Operator]
 
 
-def translate_layers(data: bytes, where: str) -> Layers:
+def translate_layers(data: bytes, where: str, shapes: Shapes | None = None) -> Layers:
     """A model that computes every operator of the main subgraph from LiteRT's own operands.
 
     Raises:
@@ -153,13 +163,13 @@ def translate_layers(data: bytes, where: str) -> Layers:
     whole = Whole(read(data, where))
     draft = Draft(whole, whole.contents.subgraphs[0])
     draft.images = frozenset()
-    inputs, outputs = _inputs(draft), []
+    inputs, outputs = _inputs(draft, shapes or {}), []
     given = dict(zip((value.name for value in inputs), draft.subgraph.inputs, strict=True))
     made, operators = {}, {}
     whole.active.append(0)
     for operator in draft.subgraph.operators:
         convert(draft, operator)
-        for tensor in (draft.subgraph.tensors[index] for index in operator.outputs):
+        for tensor in (draft.tensors[index] for index in operator.outputs):
             if tensor.index in draft.handles or draft.value_of(tensor) is not None:
                 continue
             own = draft.own[tensor.index]
@@ -167,6 +177,7 @@ def translate_layers(data: bytes, where: str) -> Layers:
             draft.end(tensor, name)
             outputs.append(draft.value_info(tensor, name))
             inputs.append(draft.add_input(tensor, next_name))
+            note_input(draft, inputs[-1])
             made[name], operators[name], given[next_name] = tensor.index, operator, tensor.index
     for variable in whole.variables.values():
         inputs.append(_described(draft, variable))

@@ -29,7 +29,7 @@ class Tensor:
         name: the file's name for it, which need not be the only one's.
         dtype: its elements' type, as numpy names it; "int4" is unpacked to "int8".
         shape: its sizes, as the file has them.
-        open: whether some of these sizes are decided when the model runs.
+        signature: these sizes with -1 for those that the file leaves open.
         scale: float32 [1 or channels]: the size of a step; empty where it isn't quantized.
         zero_point: int64, of the same length.
         axis: the axis of the channels.
@@ -40,7 +40,7 @@ class Tensor:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    open: bool = False
+    signature: tuple[int, ...] = ()
     scale: Array = field(default_factory=lambda: np.zeros(0, np.float32))
     zero_point: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     axis: int = 0
@@ -50,6 +50,11 @@ class Tensor:
     def quantized(self) -> bool:
         """Whether its integers stand for real numbers."""
         return self.scale.size > 0 and "int" in self.dtype
+
+    @property
+    def open(self) -> bool:
+        """Whether some of its sizes are decided when the model runs."""
+        return -1 in self.signature
 
     @property
     def elements(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -57,6 +57,8 @@ class Draft:
         held: the ONNX name of each form of a tensor that there is.
         known: the file's elements of tensors that are known now, beside the file's constants.
         flattened: [C, H, W] of the image that a tensor held as Layout.FLAT was.
+        tensors: the subgraph's, with their shapes where the file leaves some open.
+        is_open: whether it does.
         handles: names of the variables that tensors of the type resource stand for.
     """
 
@@ -72,6 +74,8 @@ class Draft:
     def __post_init__(self) -> None:
         self.images = images(self.subgraph)
         ends = {*self.subgraph.inputs, *self.subgraph.outputs}
+        self.tensors = list(self.subgraph.tensors)
+        self.is_open = any(tensor.open for tensor in self.tensors)
         order = sorted(self.subgraph.tensors, key=lambda tensor: tensor.index not in ends)
         self.own = {tensor.index: self.names.fresh(tensor.name) for tensor in order}
 
@@ -210,6 +214,10 @@ class Draft:
             for each in Layout:
                 self.held.pop((tensor.index, form, each), None)
         self.held[tensor.index, Form.STORED, layout] = name
+
+    def settle(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
+        """Gives a tensor the shape that it has."""
+        self.tensors[tensor.index] = replace(tensor, shape=shape, signature=shape)
 
     def in_file_order(self, tensor: Tensor) -> bool:
         """Whether a tensor's elements are held in the file's order, or aren't held yet."""

@@ -28,7 +28,7 @@ class View:
     @property
     def where(self) -> str:
         """The operator's place, for errors."""
-        makes = ", ".join(self.draft.subgraph.tensors[i].name for i in self.operator.outputs)
+        makes = ", ".join(self.draft.tensors[i].name for i in self.operator.outputs)
         name = f"operator {self.operator.index} ({self.operator.name})"
         return f"{self.draft.where}: {name}" + (f" that makes {makes}" if makes else "")
 
@@ -59,7 +59,7 @@ class View:
         """
         if not self.has(index):
             raise self.error(f"an operand {index}", f"{self.count} operands")
-        return self.draft.subgraph.tensors[self.operator.inputs[index]]
+        return self.draft.tensors[self.operator.inputs[index]]
 
     def shape(self, index: int) -> tuple[int, ...]:
         """An operand's sizes."""
@@ -149,7 +149,7 @@ class View:
         """
         if index >= len(self.operator.outputs):
             raise self.error(f"a result {index}", f"{len(self.operator.outputs)} results")
-        return self.draft.subgraph.tensors[self.operator.outputs[index]]
+        return self.draft.tensors[self.operator.outputs[index]]
 
     @property
     def name(self) -> str:
@@ -213,7 +213,7 @@ class View:
         Args:
             indices: the operands that are in this order; all of them if none are given.
         """
-        outputs = [self.draft.subgraph.tensors[i] for i in self.operator.outputs]
+        outputs = [self.draft.tensors[i] for i in self.operator.outputs]
         chosen = indices or range(self.count)
         inputs = [self.tensor(i) for i in chosen if self.has(i)]
         if not outputs or not all(map(is_image, outputs)) or not any(map(is_image, inputs)):

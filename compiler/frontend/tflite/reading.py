@@ -124,12 +124,12 @@ class _Reader:
         shape, signature = numbers(table, "Shape"), numbers(table, "ShapeSignature")
         if len(shape) > LARGEST_RANK or min(shape, default=0) < -1:
             raise ModelError(where, f"at most {LARGEST_RANK} sizes ≥ 0", _short(shape))
-        is_open = -1 in signature or -1 in shape
-        shape = tuple(max(size, 1) if is_open else size for size in shape)
+        signature = signature if len(signature) == len(shape) else shape
+        shape = tuple(abs(size) for size in shape)
         scale, zero_point, axis = self.quantization(table, shape, where)
         data = self.elements(table, dtype, shape, where)
         dtype = "int8" if dtype == "int4" else dtype
-        return Tensor(index, name, dtype, shape, is_open, scale, zero_point, axis, data)
+        return Tensor(index, name, dtype, shape, signature, scale, zero_point, axis, data)
 
     def quantization(
         self, table: Table, shape: tuple[int, ...], where: str

@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.tflite.contents import Operator
 from vdla.compiler.frontend.tflite.drafting import FOLDED, OPSET, Draft, names_read
+from vdla.compiler.frontend.tflite.inferring import settle
 from vdla.compiler.frontend.tflite.operator import CONVERTERS, View
 from vdla.compiler.graph.types import Array
 
@@ -34,6 +35,7 @@ def convert(draft: Draft, operator: Operator) -> None:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise view.error("options that fit its operands", first_line(error)) from None
+    settle(draft, operator.outputs, mark)
     _fold(draft, operator, mark)
 
 
@@ -66,7 +68,7 @@ def convert_all(draft: Draft) -> None:
 
 def _fold(draft: Draft, operator: Operator, mark: int) -> None:
     """Makes results known that follow from known shapes: vectors of a few integers."""
-    tensors = draft.subgraph.tensors
+    tensors = draft.tensors
     read = [tensors[i] for i in operator.inputs if i >= 0]
     made = [tensors[i] for i in operator.outputs]
     if not read or not made or not draft.nodes[mark:]:

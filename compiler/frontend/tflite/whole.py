@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import onnx
+
 from vdla.compiler.frontend.tflite.contents import Contents, Tensor
 from vdla.compiler.frontend.tflite.layout import Layout
 from vdla.compiler.graph.types import Array
@@ -55,6 +57,7 @@ class Whole:
         names: those of all graphs.
         initial: what the file assigns to its variables once, by their names.
         variables: those that operators have read or assigned so far, by their names.
+        kinds: types and shapes of ONNX values, where the file leaves sizes open.
         active: numbers of the subgraphs that are being translated, outermost first.
     """
 
@@ -62,4 +65,5 @@ class Whole:
     names: Names = field(default_factory=Names)
     initial: dict[str, Array] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
+    kinds: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
     active: list[int] = field(default_factory=list)

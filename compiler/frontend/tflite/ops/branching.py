@@ -52,8 +52,9 @@ def _while(view: View) -> None:
     for index in body.inputs:
         tensor = body.tensors[index]
         inputs.append(draft.add_input(tensor, names.fresh(f"{draft.own[index]}.state")))
+    outer.whole.kinds |= {value.name: value for value in inputs}
     convert_all(draft)
-    ends = [_end(draft, body.tensors[index]) for index in body.outputs]
+    ends = [_end(draft, draft.tensors[index]) for index in body.outputs]
     again = _decided(draft, condition, [value.name for value in ends])
     outputs = [helper.make_tensor_value_info(again, onnx.TensorProto.BOOL, []), *ends]
     graph = helper.make_graph(draft.nodes, "body", inputs, outputs, draft.initializers())
@@ -89,6 +90,9 @@ def _subgraph(view: View, option: str, inputs: int) -> Subgraph:
 def _hand_over(view: View, position: int, draft: Draft, tensor: Tensor) -> None:
     """Makes an operand the tensor of an inner subgraph."""
     outer = view.tensor(position)
+    draft.is_open |= view.draft.is_open
+    if draft.is_open:
+        draft.settle(tensor, outer.shape)
     if outer.index in view.draft.handles:
         draft.handles[tensor.index] = view.draft.handles[outer.index]
         return
@@ -100,7 +104,7 @@ def _hand_over(view: View, position: int, draft: Draft, tensor: Tensor) -> None:
 def _graph(
     draft: Draft, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[int]
 ) -> onnx.GraphProto:
-    ends = [_end(draft, draft.subgraph.tensors[index]) for index in outputs]
+    ends = [_end(draft, draft.tensors[index]) for index in outputs]
     name = draft.subgraph.name or "branch"
     return helper.make_graph(draft.nodes, name, inputs, ends, draft.initializers())
 
@@ -187,6 +191,7 @@ def _variable(view: View, tensor: Tensor) -> Variable:
         own = whole.names.fresh(name)
         layout = FIRST if tensor.index in view.draft.images else FILE
         kept = replace(tensor, data=None)
+        whole.kinds[own] = view.draft.value_info(kept, own, layout)
         whole.variables[name] = Variable(kept, layout, own, layout.array(initial), own)
     return whole.variables[name]
 

@@ -112,7 +112,7 @@ def _behind_pad(view: View) -> tuple[str, list[tuple[int, int]]]:
 
     Keras writes convolutions with strides so. Nothing is left of a PAD that nobody else reads.
     """
-    tensors, tensor = view.draft.subgraph.tensors, view.tensor(0)
+    tensors, tensor = view.draft.tensors, view.tensor(0)
     maker = view.draft.subgraph.makers.get(tensor.index)
     if (
         maker is not None
