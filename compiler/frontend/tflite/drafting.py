@@ -154,10 +154,17 @@ class Draft:
             return self.unfolded(name, tensor)
         other = Layout.FILE if layout is Layout.FIRST else Layout.FIRST
         if (name := self.holding(tensor, other)) is not None:
-            perm = TO_FIRST if layout is Layout.FIRST else TO_FILE
-            return self.emit("Transpose", [name], self.name_of(tensor, layout), perm=perm)
+            return self.turned(name, tensor, layout)
         where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
         raise ModelError(where, "an operator before that makes it", "none")
+
+    def turned(self, name: str, tensor: Tensor, layout: Layout) -> str:
+        """An image's elements in the other order of its axes."""
+        own = self.name_of(tensor, layout)
+        if has_one_order(tensor):
+            return self.emit("Reshape", [name, self.integers(layout.ordered(tensor.shape))], own)
+        perm = TO_FIRST if layout is Layout.FIRST else TO_FILE
+        return self.emit("Transpose", [name], own, perm=perm)
 
     def unfolded(self, name: str, tensor: Tensor) -> str:
         """A flattened image's elements in the file's order."""
@@ -273,6 +280,13 @@ def names_read(node: onnx.NodeProto) -> list[str]:
 def is_real(tensor: Tensor) -> bool:
     """Whether a tensor's integers are real numbers for the operators that read them."""
     return tensor.quantized and tensor.dtype in NARROW
+
+
+def has_one_order(tensor: Tensor) -> bool:
+    """Whether an image's elements lie in the same order with channels first and with channels last:
+    it has one pixel, or one channel."""
+    _, rows, columns, channels = tensor.shape
+    return rows * columns == 1 or channels == 1
 
 
 def is_image(tensor: Tensor) -> bool:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from vdla.compiler.frontend.tflite.drafting import CODES
+from vdla.compiler.frontend.tflite.drafting import CODES, has_one_order
 from vdla.compiler.frontend.tflite.operator import FIRST, FLAT, View, converts
 
 
@@ -45,9 +45,13 @@ def flatten(view: View, shape: Sequence[int]) -> bool:
     if view.draft.in_file_order(tensor) or len(shape) != 2 or shape[0] != tensor.shape[0]:
         return False
     batch, rows, columns, channels = tensor.shape
-    view.draft.flattened[view.result().index] = channels, rows, columns
     sizes = view.integers_of((batch, rows * columns * channels))
-    view.put(view.emit("Reshape", [view.real(0, FIRST), sizes]), FLAT)
+    flat = view.emit("Reshape", [view.real(0, FIRST), sizes])
+    if has_one_order(tensor):
+        view.put(flat)
+        return True
+    view.draft.flattened[view.result().index] = channels, rows, columns
+    view.put(flat, FLAT)
     return True
 
 

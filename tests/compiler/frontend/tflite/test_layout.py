@@ -211,3 +211,12 @@ def test_only_the_ends_of_an_image_network_stay_on_the_host():
     module = compile_graph(import_model(translate(data, "m")), load_config("paper-full"), Options())
     rows = layers_of(module.metadata["placement"])
     assert [row["op"] for row in rows if row["device"] == "cpu"] == ["Transpose", "QTranspose"]
+
+
+@DTYPES
+def test_images_of_one_pixel_or_one_channel_are_only_reshaped(dtype):
+    """A transposition of 213 channels became as many images that take turns, and ended nowhere."""
+    for shape in [(1, 1, 1, 7), (1, 3, 4, 1)]:
+        net = Net(dtype, shape)
+        flat = net.op("RESHAPE", [net.top, net.constant([1, -1])], (1, int(np.prod(shape))))
+        check(net, flat, turned=0)
