@@ -18,6 +18,7 @@ DTYPES = {
     "int32": tflite.TensorType.INT32,
     "int64": tflite.TensorType.INT64,
     "uint8": tflite.TensorType.UINT8,
+    "complex64": tflite.TensorType.COMPLEX64,
     "bool": tflite.TensorType.BOOL,
     "resource": tflite.TensorType.RESOURCE,
     "string": tflite.TensorType.STRING,

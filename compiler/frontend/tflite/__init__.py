@@ -22,7 +22,7 @@ from onnx import numpy_helper
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.frontend.tflite import ops
 from vdla.compiler.frontend.tflite.contents import Operator
-from vdla.compiler.frontend.tflite.drafting import Draft
+from vdla.compiler.frontend.tflite.drafting import CODES, Draft
 from vdla.compiler.frontend.tflite.inferring import note_input, sized
 from vdla.compiler.frontend.tflite.reading import MAGIC, PLACE_OF_MAGIC, read
 from vdla.compiler.frontend.tflite.translating import convert, convert_all, finished
@@ -170,7 +170,8 @@ def translate_layers(data: bytes, where: str, shapes: Shapes | None = None) -> L
     for operator in draft.subgraph.operators:
         convert(draft, operator)
         for tensor in (draft.tensors[index] for index in operator.outputs):
-            if tensor.index in draft.handles or draft.value_of(tensor) is not None:
+            known = tensor.index in draft.handles or draft.value_of(tensor) is not None
+            if known or tensor.dtype not in CODES:
                 continue
             own = draft.own[tensor.index]
             name, next_name = (draft.names.fresh(f"{own}:{each}") for each in ("made", "given"))

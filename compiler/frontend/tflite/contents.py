@@ -17,6 +17,7 @@ import numpy as np
 from vdla.compiler.graph.types import Array
 
 Option: TypeAlias = "int | float | bool | bytes | tuple[int, ...] | None"
+COMPLEX = "complex64"  # elements that are two floats in ONNX, along one more axis
 LARGEST_RANK = 8  # of a tensor; TFLite's own kernels take six axes
 
 

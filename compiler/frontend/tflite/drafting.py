@@ -58,7 +58,7 @@ class Draft:
         known: the file's elements of tensors that are known now, beside the file's constants.
         flattened: [C, H, W] of the image that a tensor held as Layout.FLAT was.
         tensors: the subgraph's, with their shapes where the file leaves some open.
-        is_open: whether it does.
+        is_open: whether it does, or says placeholders: of shapes that it computes from others.
         handles: names of the variables that tensors of the type resource stand for.
     """
 
@@ -75,7 +75,9 @@ class Draft:
         self.images = images(self.subgraph)
         ends = {*self.subgraph.inputs, *self.subgraph.outputs}
         self.tensors = list(self.subgraph.tensors)
-        self.is_open = any(tensor.open for tensor in self.tensors)
+        self.is_open = any(tensor.open for tensor in self.tensors) or any(
+            operator.name == "SHAPE" for operator in self.subgraph.operators
+        )
         order = sorted(self.subgraph.tensors, key=lambda tensor: tensor.index not in ends)
         self.own = {tensor.index: self.names.fresh(tensor.name) for tensor in order}
 

@@ -8,7 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.tflite.contents import Tensor
+from vdla.compiler.frontend.tflite.contents import COMPLEX, Tensor
 from vdla.compiler.frontend.tflite.drafting import FOLDED, OPSET, Draft, names_read
 from vdla.compiler.frontend.tflite.layout import TO_FILE, Layout
 from vdla.runtime.dtypes import dtype_of
@@ -71,6 +71,8 @@ def _shape_of(draft: Draft, tensor: Tensor) -> tuple[int, ...] | None:
         dims = value.type.tensor_type.shape.dim
         if all(dim.HasField("dim_value") for dim in dims):
             shape = tuple(int(dim.dim_value) for dim in dims)
+            if tensor.dtype == COMPLEX:
+                return shape[:-1]
             return tuple(shape[axis] for axis in TO_FILE) if layout is Layout.FIRST else shape
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from math import prod
 from types import ModuleType
@@ -108,6 +109,8 @@ class _Reader:
         )
         inputs, outputs = numbers(graph, "Inputs"), numbers(graph, "Outputs")
         _check_indices((*inputs, *outputs), len(tensors), where, 0)
+        made = {*inputs, *(each for operator in operators for each in operator.outputs)}
+        tensors = tuple(each if each.index in made else _with_nothing(each) for each in tensors)
         return Subgraph(index, text(graph.Name()), tensors, inputs, outputs, operators)
 
     # Tensors ------------------------------------------------------------------------------------
@@ -237,6 +240,13 @@ class _Reader:
         record = kind()
         record.Init(getattr(place, "Bytes"), getattr(place, "Pos"))  # noqa: B009
         return {each: _option(record, each) for each in fields(kind)}
+
+
+def _with_nothing(tensor: Tensor) -> Tensor:
+    """A tensor that nothing makes: where it has no elements, a constant that needs no bytes."""
+    if tensor.data is not None or tensor.elements or tensor.dtype not in DTYPES.values():
+        return tensor
+    return replace(tensor, data=np.zeros(tensor.shape, tensor.dtype))
 
 
 def _level(record: Table, package: ModuleType) -> Level:

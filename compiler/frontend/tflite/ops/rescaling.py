@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from vdla.compiler.frontend.tflite.contents import COMPLEX
 from vdla.compiler.frontend.tflite.drafting import CODES, is_real
 from vdla.compiler.frontend.tflite.operator import View, converts
+from vdla.compiler.frontend.tflite.ops.fourier import part_of
 
 
 @converts("QUANTIZE")
@@ -37,7 +39,11 @@ def _densify(view: View) -> None:
 
 @converts("CAST")
 def _cast(view: View) -> None:
+    """A complex number becomes its real part."""
     layout, dtype = view.layout(), view.result().dtype
+    if view.tensor(0).dtype == COMPLEX and dtype == "float32":
+        view.put(part_of(view, 0))
+        return
     if dtype not in CODES:
         raise view.unsupported("a result of numbers", dtype)
     result = view.emit("Cast", [view.stored(0, layout)], to=CODES[dtype])

@@ -7,12 +7,17 @@ from math import prod
 
 import numpy as np
 
+from vdla.compiler.frontend.tflite.contents import COMPLEX
 from vdla.compiler.frontend.tflite.drafting import CODES, has_one_order
 from vdla.compiler.frontend.tflite.operator import FIRST, FLAT, View, converts
 
 
 def reshape(view: View, shape: Sequence[int]) -> None:
     """Makes the result of the first operand's elements in another shape."""
+    if view.tensor(0).dtype == COMPLEX:
+        sizes = view.integers_of((*shape, 2))
+        view.draft.put_stored(view.result(), view.emit("Reshape", [view.stored(0), sizes]))
+        return
     view.put(view.emit("Reshape", [view.real(0), view.integers_of(shape)]))
 
 

@@ -73,3 +73,34 @@ def test_shapes_that_do_not_fit(shape):
         translate(padded_network(), "m.tflite", {"x": shape})
     sizes = list(shape) if isinstance(shape, tuple) else [shape]
     assert str(error.value) == (f"m.tflite: input x: expected sizes any, any, 4, 2, found {sizes}")
+
+
+def test_shapes_that_are_placeholders_are_computed():
+    """BirdNET's file has ones behind what it computes of shapes, and leaves nothing open; a shape of
+    no numbers has no bytes."""
+    tensors = [
+        T((3, 8), name="x"),
+        T((2,), "int32"),
+        known([1, 1]),
+        known(0),
+        T((1,), "int32"),
+        T((1,), "int32"),
+        T((0,), "int32"),
+        T((), "int32"),
+        known(4),
+        T((), "int32"),
+        known(-1),
+        T((2,), "int32"),
+        T((1, 1)),
+        T((1, 1)),
+    ]
+    ops = [
+        Op("SHAPE", [0], [1], "ShapeOptions", {"OutType": 2}),
+        Op("SPLIT_V", [1, 2, 3], [4, 5], "SplitVOptions", {"NumSplits": 2}),
+        Op("RESHAPE", [5, 6], [7], "ReshapeOptions"),
+        Op("FLOOR_DIV", [7, 8], [9]),
+        Op("PACK", [10, 9], [11], "PackOptions", {"ValuesCount": 2}),
+        Op("RESHAPE", [0, 11], [12], "ReshapeOptions"),
+        Op("SOFTMAX", [12], [13], "SoftmaxOptions", {"Beta": 1.0}),
+    ]
+    compare(file_of(Graph(tensors, ops, [0], [13])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflite_files import T, known, one
+from tflite_files import Graph, Op, T, file_of, known, one
 from tflite_reference import compare
 
 IMAGE = (2, 4, 6, 3)
@@ -293,3 +293,19 @@ def test_scatter():
 
 def test_where_a_condition_holds():
     compare(one("WHERE", [known([[1, 0], [1, 1]], "bool")], [T((3, 2), "int64")]))
+
+
+# Fourier transforms ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["COMPLEX_ABS", "REAL", "IMAG", "CAST"])
+def test_a_transform_of_rows(name):
+    """CAST takes the real part; BirdNET's spectrogram is made so."""
+    tensors = [T((2, 1, 8)), known([1, 8]), T((2, 1, 5), "complex64"), T((2, 5), "complex64"),
+               T((2, 5))]  # fmt: skip
+    ops = [
+        Op("RFFT2D", [0, 1], [2], "Rfft2dOptions"),
+        Op("SQUEEZE", [2], [3], "SqueezeOptions", {"SqueezeDims": (1,)}),
+        Op(name, [3], [4], "CastOptions" if name == "CAST" else ""),
+    ]
+    compare(file_of(Graph(tensors, ops, [0], [4])))

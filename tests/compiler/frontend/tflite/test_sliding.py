@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tflite_files import Graph, Op, T, file_of, known, one
-from tflite_reference import compare
+from tflite_reference import compare, drawn, interpreter, litert
 
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.tflite import translate
+from vdla.isa.config import load_config
+from vdla.runtime import Executor
 
 SAME, VALID = 0, 1
 RNG = np.random.default_rng(7)
@@ -237,3 +241,18 @@ def test_products_of_batches(turned, dtype):
     shapes = [(2, 4, 3) if turned[0] else (2, 3, 4), (2, 5, 4) if turned[1] else (2, 4, 5)]
     ends = [image(s, dtype, zero=2) for s in shapes], [image((2, 3, 5), dtype, RESULTS, 1)]
     compare(one("BATCH_MATMUL", *ends, "BatchMatMulOptions", AdjX=turned[0], AdjY=turned[1]))
+
+
+# On the processor --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int16"])
+def test_vdla_gives_what_litert_gives(dtype):
+    data = conv("DEPTHWISE_CONV_2D", dtype, (1, 7, 6, 4), (3, 3), stride=(2, 2), zero=-9)
+    inputs = drawn(interpreter(data).get_input_details())
+    module = compile_graph(import_model(translate(data, "m")), load_config("tiny"), Options("cpu"))
+    (expected,) = litert(data, inputs).values()
+    (actual,) = Executor(module).run(inputs).outputs.values()
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    limit = 1e-4 * np.abs(expected).max() if dtype == "float32" else 1
+    assert np.abs(actual.astype(np.float64) - expected).max() <= limit
