@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
+from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.frontend.tflite import ops
 from vdla.compiler.frontend.tflite.contents import Operator
@@ -60,8 +61,18 @@ def translate(data: bytes, where: str, shapes: Shapes | None = None) -> onnx.Mod
         UserError: the package ``tflite`` isn't installed.
     """
     whole = Whole(read(data, where))
+    try:
+        return _model(whole, shapes or {})
+    except ModelError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # damage between parts
+        raise ModelError(where, "parts that fit each other", first_line(error)) from None
+
+
+def _model(whole: Whole, shapes: Shapes) -> onnx.ModelProto:
+    """The ONNX model of a file."""
     draft = Draft(whole, whole.contents.subgraphs[0])
-    inputs = _inputs(draft, shapes or {})
+    inputs = _inputs(draft, shapes)
     convert_all(draft)
     outputs = _outputs(draft)
     for variable in whole.variables.values():
@@ -107,20 +118,31 @@ def initial_values(model: onnx.ModelProto) -> dict[str, Array]:
     Args:
         model: one that :func:`translate` made.
     """
-    return {
-        entry.key.removeprefix(INITIAL): numpy_helper.to_array(
-            onnx.TensorProto.FromString(b64decode(entry.value))
-        )
-        for entry in model.metadata_props
-        if entry.key.startswith(INITIAL)
-    }
+    inputs = {value.name: value.type.tensor_type for value in model.graph.input}
+    result = {}
+    for entry in model.metadata_props:
+        if entry.key.startswith(INITIAL):
+            name = entry.key.removeprefix(INITIAL)
+            result[name] = _initial(entry.value, inputs[name])
+    return result
+
+
+def _initial(value: str, kind: onnx.TypeProto.Tensor) -> Array:
+    """A variable's first value, from what the metadata have: zeros where that is nothing."""
+    if value:
+        tensor = onnx.TensorProto.FromString(b64decode(value))
+        return np.asarray(numpy_helper.to_array(tensor))
+    shape = tuple(dim.dim_value for dim in kind.shape.dim)
+    return np.zeros(shape, helper.tensor_dtype_to_np_dtype(kind.elem_type))
 
 
 def _note_initial(model: onnx.ModelProto, whole: Whole) -> None:
-    """Notes the first values of variables in a model's metadata."""
+    """Notes the first values of variables in a model's metadata; nothing for zeros."""
     for variable in whole.variables.values():
-        tensor = numpy_helper.from_array(np.ascontiguousarray(variable.initial))
-        value = b64encode(tensor.SerializeToString()).decode("ascii")
+        value = ""
+        if variable.initial is not None:
+            tensor = numpy_helper.from_array(np.ascontiguousarray(variable.initial))
+            value = b64encode(tensor.SerializeToString()).decode("ascii")
         model.metadata_props.add(key=f"{INITIAL}{variable.input}", value=value)
 
 
@@ -128,8 +150,11 @@ def _described(draft: Draft, variable: Variable) -> onnx.ValueInfoProto:
     """The input that a variable is, with its first value in words."""
     value = draft.value_info(variable.tensor, variable.input, variable.layout)
     initial = variable.initial
-    same = initial.size > 0 and bool((initial == initial.flat[0]).all())
-    first = f"{initial.flat[0]} everywhere" if same else "as the model's metadata say"
+    first = "as the model's metadata say"
+    if initial is None:
+        first = "0 everywhere"
+    elif initial.size and (initial == initial.flat[0]).all():
+        first = f"{initial.flat[0]} everywhere"
     value.doc_string = f"a variable of the TFLite file, at first {first}"
     return value
 

@@ -162,6 +162,9 @@ class Draft:
 
     def turned(self, name: str, tensor: Tensor, layout: Layout) -> str:
         """An image's elements in the other order of its axes."""
+        if not is_image(tensor):
+            where = f"{self.where}: tensor {tensor.index}, {tensor.name}"
+            raise ModelError(where, "an image of four axes", list(tensor.shape))
         own = self.name_of(tensor, layout)
         if has_one_order(tensor):
             return self.emit("Reshape", [name, self.integers(layout.ordered(tensor.shape))], own)

@@ -15,6 +15,12 @@ from vdla.compiler.frontend.tflite.inferring import settle
 from vdla.compiler.frontend.tflite.operator import CONVERTERS, View
 from vdla.compiler.graph.types import Array
 
+GROWING = frozenset(  # operators whose results are as large as numbers say, which may be any
+    (
+        *("BROADCAST_TO", "FILL", "MIRROR_PAD", "ONE_HOT", "PAD", "PADV2", "RANGE", "SCATTER_ND"),
+        *("TILE",),
+    )
+)
 SHAPES = ("int32", "int64")  # elements of tensors that shapes are computed from
 IR_VERSION = 10  # the one of opset 21
 
@@ -71,7 +77,7 @@ def _fold(draft: Draft, operator: Operator, mark: int) -> None:
     tensors = draft.tensors
     read = [tensors[i] for i in operator.inputs if i >= 0]
     made = [tensors[i] for i in operator.outputs]
-    if not read or not made or not draft.nodes[mark:]:
+    if operator.name in GROWING or not read or not made or not draft.nodes[mark:]:
         return
     if any(draft.value_of(t) is None or t.elements > FOLDED for t in read):
         return

@@ -35,7 +35,7 @@ class Variable:
         tensor: a tensor that is read from it or assigned to it, for its type and shape.
         layout: the order of axes in which it is an input and an output.
         input: the name of the ONNX input.
-        initial: what the file assigns to it once, or zeros.
+        initial: what the file assigns to it once; None stands for zeros.
         current: the ONNX name of its value at this place of the model.
         output: the name of the ONNX output; empty where the model assigns nothing.
     """
@@ -43,7 +43,7 @@ class Variable:
     tensor: Tensor
     layout: Layout
     input: str
-    initial: Array
+    initial: Array | None
     current: str
     output: str = ""
 

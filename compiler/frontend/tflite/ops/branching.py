@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import onnx
 from onnx import helper
 
@@ -183,16 +182,16 @@ def _variable(view: View, tensor: Tensor) -> Variable:
         raise view.unsupported("variables in the main subgraph", "one in a branch or a loop")
     if name not in whole.variables:
         initial = whole.initial.get(name)
-        if initial is None:
-            initial = np.zeros(tensor.shape, tensor.dtype)
-        if initial.shape != tensor.shape or str(initial.dtype) != tensor.dtype:
+        wanted = tensor.dtype, tensor.shape
+        if initial is not None and (str(initial.dtype), initial.shape) != wanted:
             kind = f"{initial.dtype}{list(initial.shape)}"
             raise view.error(f"a first value of {tensor.dtype}{list(tensor.shape)}", kind)
         own = whole.names.fresh(name)
         layout = FIRST if tensor.index in view.draft.images else FILE
+        first = None if initial is None else layout.array(initial)
         kept = replace(tensor, data=None)
         whole.kinds[own] = view.draft.value_info(kept, own, layout)
-        whole.variables[name] = Variable(kept, layout, own, layout.array(initial), own)
+        whole.variables[name] = Variable(kept, layout, own, first, own)
     return whole.variables[name]
 
 

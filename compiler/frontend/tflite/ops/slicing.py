@@ -224,6 +224,8 @@ def _mirror(view: View) -> None:
         return
     result = view.real(0, layout)
     for axis, pad in enumerate(pads):
+        if max(pad) > shape[axis]:
+            raise view.error(f"at most {shape[axis]} mirrored elements", list(pad))
         if any(pad):
             places = np.pad(np.arange(shape[axis]), pad, mode="symmetric")
             index = view.integers_of([int(place) for place in places])

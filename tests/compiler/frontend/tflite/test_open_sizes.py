@@ -76,8 +76,8 @@ def test_shapes_that_do_not_fit(shape):
 
 
 def test_shapes_that_are_placeholders_are_computed():
-    """BirdNET's file has ones behind what it computes of shapes, and leaves nothing open; a shape of
-    no numbers has no bytes."""
+    """BirdNET's file has ones behind what it computes of shapes, and leaves nothing open; a shape
+    of no numbers has no bytes."""
     tensors = [
         T((3, 8), name="x"),
         T((2,), "int32"),
