@@ -99,6 +99,20 @@ def test_dilations(padding, dtype):
         compare(conv(name, dtype, (1, 9, 8, 2), (3, 3), dilation=(2, 3), padding=padding))
 
 
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_uint8_with_zero_points_of_weights(name):
+    """TFLite's first quantized files, with one scale for all channels."""
+    form, kind = ((4, 3, 3, 2), "Conv2DOptions")
+    if name == "DEPTHWISE_CONV_2D":
+        form, kind = (1, 3, 3, 4), "DepthwiseConv2DOptions"
+    channels = 2 if name == "CONV_2D" else 4
+    weight = T(form, "uint8", 0.01, 121, data=RNG.integers(0, 256, form))
+    data, added = T((1, 5, 5, channels), "uint8", 0.02, 130), T((4,), "int32", 0.0002, data=[9] * 4)
+    result = T((1, 3, 3, 4), "uint8", 0.05, 117)
+    fields = {"DepthMultiplier": 1} if channels == 4 else {}
+    compare(one(name, [data, weight, added], [result], kind, StrideH=2, StrideW=2, **fields))
+
+
 def test_groups_of_a_convolution():
     compare(conv("CONV_2D", "float32", (1, 5, 5, 6), (3, 3), channels=4, groups=2))
 
