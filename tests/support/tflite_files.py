@@ -13,6 +13,7 @@ import tflite
 DTYPES = {
     "float32": tflite.TensorType.FLOAT32,
     "float16": tflite.TensorType.FLOAT16,
+    "int4": tflite.TensorType.INT4,
     "int8": tflite.TensorType.INT8,
     "int16": tflite.TensorType.INT16,
     "int32": tflite.TensorType.INT32,
@@ -39,6 +40,7 @@ class T:
     data: object = None
     name: str = ""
     signature: Sequence[int] | None = None
+    buffer: int | None = None  # in the place of the one that holds the data
 
 
 def known(data, dtype="int32", **more):
@@ -143,8 +145,9 @@ class _Writer:
     def tensor(self, index, tensor):
         buffer = 0
         if tensor.data is not None:
-            self.buffers.append(np.array(tensor.data, tensor.dtype))
+            self.buffers.append(elements(tensor))
             buffer = len(self.buffers) - 1
+        buffer = buffer if tensor.buffer is None else tensor.buffer
         name = self.b.CreateString(tensor.name or f"t{index}")
         shape = self.vector(tensor.shape)
         signature = self.vector(tensor.signature) if tensor.signature is not None else None
@@ -192,6 +195,15 @@ class _Writer:
         if isinstance(value, str):
             return self.b.CreateString(value)
         return self.vector(value) if isinstance(value, tuple) else value
+
+
+def elements(tensor):
+    """A constant's elements; two of int4 share a byte, the first one in its lower half."""
+    if tensor.dtype != "int4":
+        return np.array(tensor.data, tensor.dtype)
+    values = np.array(tensor.data, np.int8).reshape(-1)
+    low, high = values[::2] & 15, np.append(values[1::2], [0] * (values.size % 2))
+    return (low | high.astype(np.int8) << 4).astype(np.int8)
 
 
 def one(name: str, inputs: Sequence[T], outputs: Sequence[T], options: str = "", **fields) -> bytes:

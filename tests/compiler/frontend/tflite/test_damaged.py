@@ -97,6 +97,13 @@ def test_a_constant_of_too_few_bytes():
     )
 
 
+def test_a_buffer_beyond_the_table():
+    lost = T((5,), buffer=9)
+    assert refusal(one("ADD", [T((5,)), lost], [T((5,))], "AddOptions")) == (
+        "m.tflite: subgraph 0: tensor 1, t1: expected one of 1 buffers, found 9"
+    )
+
+
 def test_scales_that_fit_no_axis():
     odd = T((2, 1, 1, 2), "int8", [0.1, 0.2, 0.3], data=np.zeros((2, 1, 1, 2)))
     assert refusal(one("CONV_2D", [DATA, odd, BIAS], [DATA], "Conv2DOptions")) == (

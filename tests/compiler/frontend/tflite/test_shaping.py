@@ -215,6 +215,12 @@ def test_tile_and_broadcast():
     compare(one("BROADCAST_TO", [T((1, 3)), known([4, 2, 3])], [T((4, 2, 3))]))
 
 
+def test_shapes_that_broadcast():
+    tensors = [T((2, 1)), known([2, 1]), known([4, 1, 3]), T((3,), "int32"), T((4, 2, 3))]
+    ops = [Op("BROADCAST_ARGS", [1, 2], [3]), Op("BROADCAST_TO", [0, 3], [4])]
+    compare(file_of(Graph(tensors, ops, [0], [4])))
+
+
 def test_reverse():
     compare(one("REVERSE_V2", [T((2, 3, 4)), known([1])], [T((2, 3, 4))]))
 

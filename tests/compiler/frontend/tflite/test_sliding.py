@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tflite_files import Graph, Op, T, file_of, known, one
 from tflite_reference import compare, drawn, interpreter, litert
 
+from vdla.analysis.ort import ort_run
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.tflite import translate
@@ -247,6 +248,15 @@ def test_a_dense_layer_that_keeps_its_axes_and_has_no_bias():
     weight = weights((5, 6), "float32", 0)
     ends = [T((2, 3, 6)), weight, None], [T((2, 3, 5))]
     compare(one("FULLY_CONNECTED", *ends, "FullyConnectedOptions", KeepNumDims=True))
+
+
+def test_weights_of_four_bits():
+    values = np.array([[-8, 7, -1], [3, 0, -5], [1, 2, -3]], np.int8)
+    weight = T((3, 3), "int4", [0.5, 0.25, 2.0], data=values)
+    data = one("FULLY_CONNECTED", [T((2, 3)), weight, None], [T((2, 3))], "FullyConnectedOptions")
+    x = RNG.normal(size=(2, 3)).astype(np.float32)
+    (actual,) = ort_run(translate(data, "m"), {"t0": x}).values()
+    np.testing.assert_allclose(actual, x @ (values * [[0.5], [0.25], [2.0]]).T, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
