@@ -87,6 +87,11 @@ def _model(whole: Whole, shapes: Shapes) -> onnx.ModelProto:
 
 
 def _inputs(draft: Draft, shapes: Mapping[str, object]) -> list[onnx.ValueInfoProto]:
+    """The inputs, with the shapes that are given."""
+    names = [draft.tensors[index].name for index in draft.subgraph.inputs]
+    if unknown := [name for name in shapes if name not in names]:
+        expected = f"shapes for {' or '.join(names) or 'no inputs'}"
+        raise ModelError(draft.where, expected, f"one for {unknown[0]}")
     result = []
     for index in draft.subgraph.inputs:
         draft.settle(draft.tensors[index], sized(draft.tensors[index], shapes, draft.where))

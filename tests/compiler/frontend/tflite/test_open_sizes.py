@@ -104,3 +104,9 @@ def test_shapes_that_are_placeholders_are_computed():
         Op("SOFTMAX", [12], [13], "SoftmaxOptions", {"Beta": 1.0}),
     ]
     compare(file_of(Graph(tensors, ops, [0], [13])))
+
+
+def test_a_shape_for_no_input():
+    with pytest.raises(ModelError) as error:
+        translate(padded_network(), "m.tflite", {"y": (1, 5, 4, 2)})
+    assert str(error.value) == "m.tflite: expected shapes for x, found one for y"
