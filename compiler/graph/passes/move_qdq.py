@@ -55,12 +55,14 @@ def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
 def _cancelled(node: ops.Quantize, editor: Editor) -> Made:
     """Nothing: its result is the integers that it repeats."""
     source = int8_source(node.data, editor)
-    if source is None or node.axis is not None or node.output in editor.outputs:
+    if source is None or node.axis is not None:
         return None
     if (source.scale, source.zero_point) != (node.scale, node.zero_point):
         return None
     maker = editor.maker(source.data, Node)
     if maker is None or not editor.is_new(source.data) or editor.is_new(node.output):
+        if node.output in editor.outputs:
+            return None
         editor.rename(node.output, source.data)
         return ()
     editor.retype(node.output, editor.tensors[source.data])

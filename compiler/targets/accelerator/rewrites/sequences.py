@@ -237,6 +237,9 @@ class _Sequences:
 
     def concatenated(self, node: ops.QConcat) -> Made:
         """A concatenation of images, along the axis of theirs that is outermost in its place."""
+        whole = all(self.forms.get(part, ("", None))[0] == part for part in node.parts)
+        if whole and len(self.shape(node.output)) == len(IMAGE.perm) and self.fits(node):
+            return None  # where axes have one element, other orders of them fit, too
         order = self.nearest(node)
         axis = image_axis(order, node.axis) if order else None
         if axis is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 from qdq import QdqModel
 
 from vdla.analysis.layers import layer_differences
@@ -562,3 +563,27 @@ def test_bilinear_resizes(mode, factors):
     assert layer.op == "QInterpolate"
     assert layer.share == 0
     assert layer.largest <= 1
+
+
+def integers_cut():
+    """An int8 input, of which a Slice between quantizations of one scale is an int8 output."""
+    m = QdqModel(0)
+    kind = onnx.TensorProto.INT8
+    scale, zero = m.constant("s", np.float32(0.1)), m.constant("z", np.int8(3))
+    bounds = [m.constant(n, np.array([v])) for n, v in (("a", 1), ("b", 3), ("c", 2))]
+    m.nodes += [
+        helper.make_node("DequantizeLinear", ["x", scale, zero], ["real"]),
+        helper.make_node("Slice", ["real", *bounds], ["part"]),
+        helper.make_node("QuantizeLinear", ["part", scale, zero], ["y"]),
+    ]
+    m.inputs = [helper.make_tensor_value_info("x", kind, (1, 2, 4, 3))]
+    shapes = {"x": (1, 2, 4, 3), "y": (1, 2, 2, 3)}
+    m.outputs = [helper.make_tensor_value_info(n, kind, shapes[n]) for n in "y"]
+    return m.model()
+
+
+def test_integers_that_are_moved_are_an_output_themselves():
+    graph = optimize(import_model(integers_cut()))
+    assert kinds(graph) == ["QTake"]
+    x = np.random.default_rng(0).integers(-128, 128, (1, 2, 4, 3), np.int8)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], x[:, :, 1:3])

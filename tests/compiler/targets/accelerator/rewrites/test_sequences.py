@@ -14,6 +14,7 @@ from vdla.compiler.graph.ir import STRICT
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.window import Window
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.models.transformers import SequenceBuilder, Sizes, vit
 from vdla.compiler.placement import report
@@ -187,3 +188,14 @@ def test_parts_of_a_sequence_share_its_rows():
     values, wanted = evaluate(made, x), evaluate(graph, x)
     for name in graph.outputs:
         np.testing.assert_array_equal(values[name], wanted[name])
+
+
+def test_a_concatenation_of_pixels_stays_one():
+    """Images of one pixel fitted other orders of axes, too, and went back on the host."""
+    m = QdqModel(7)
+    x = m.input("x", (1, 16, 3, 1))
+    parts = [m.conv(x, 16, Window((3, 1), (1, 1), (0, 0, 0, 0))) for _ in range(2)]
+    m.output(m.conv(m.concat(parts), 16, 1))
+    graph = optimize(import_model(m.model()))
+    assert "QConcat" in kinds(graph)
+    assert kinds(sequences_as_images(graph, Capability(FULL))) == kinds(graph)
