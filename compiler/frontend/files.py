@@ -135,10 +135,8 @@ def _of_archive(path: Path) -> Translate | None:
 
 
 def _from_tflite(path: Path) -> onnx.ModelProto:
-    try:
-        from vdla.compiler.frontend.tflite import translate
-    except ModuleNotFoundError as error:
-        raise missing(str(path), error, "tflite") from None
+    from vdla.compiler.frontend.tflite import translate
+
     return translate(path.read_bytes(), str(path))
 
 
