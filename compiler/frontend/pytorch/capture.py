@@ -22,6 +22,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from torch.export.graph_signature import OutputKind, TensorArgument
+from torch.fx.experimental import _config as fx_config
 from torch.utils import _pytree as trees
 
 from vdla.compiler.frontend.errors import ModelError, first_line
@@ -117,7 +118,8 @@ def capture(
         raise ModelError(where, "a module in evaluation mode, as by .eval()", "one in training")
     dims = dynamic_dims(sizes)
     try:
-        with _quiet():
+        # An open size stays open where the example's is 1, as PyTorch's own exporter has it.
+        with _quiet(), fx_config.patch(backed_size_oblivious=True):
             program = torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=dims)
     except Exception as error:  # torch.export lets through whatever the module raises
         raise ModelError(where, "a module that torch.export captures", _explained(error)) from None
