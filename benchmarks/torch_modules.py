@@ -143,7 +143,7 @@ CASES: Mapping[str, Case] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a module.
+    """Figures of a module.
 
     Attributes:
         operators: those of the compiled graph.

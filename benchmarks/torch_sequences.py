@@ -269,7 +269,7 @@ class Pair(NamedTuple):
 
 @dataclass
 class Output:
-    """What the networks of transformers return."""
+    """A result as the networks of transformers have it."""
 
     logits: Tensor
     hidden: tuple[Tensor, ...]

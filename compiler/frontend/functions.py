@@ -35,10 +35,10 @@ class Captured(Protocol):
         """
 
     def results(self, arrays: Mapping[str, Array]) -> Any:
-        """What the function returns, of the model's outputs by their names."""
+        """Results of the function, of the model's outputs by their names."""
 
     def leaves(self, results: Any) -> list[Array]:
-        """What a call of the function itself returned, as the model's outputs in their order."""
+        """Results of a call of the function itself, as the model's outputs in their order."""
 
 
 def capture_function(

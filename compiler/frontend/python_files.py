@@ -66,7 +66,7 @@ def _module(path: Path) -> Any:
 
 
 def _called(function: Any, where: str) -> Any:
-    """What a function without arguments returns."""
+    """Result of a function without arguments."""
     try:
         return function()
     except Exception as error:  # whatever it raises

@@ -104,7 +104,7 @@ class Compiled:
     _ready: OrderedDict[tuple[tuple[int, ...], ...], Executor] = field(default_factory=OrderedDict)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns, computed by the device; tensors on the CPU aren't copied on
+        """Results of the function, computed by the device; tensors on the CPU aren't copied on
         the way in.
 
         Raises:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import FrameType, TracebackType
 
 import onnx
 import torch
@@ -63,20 +62,29 @@ def _line(stack: str) -> str:
     return frames[-1] if frames else ""
 
 
-def line_of_error(error: BaseException) -> str:
-    """The line of a user's Python in which an error arose, or that its message names."""
-    frames = [
-        f"{path}:{line}, in {function}"
-        for path, line, function in _frames(error.__traceback__)
-        if not _is_library(path)
+def place_of_error(error: BaseException, module: torch.nn.Module) -> str:
+    """Path of the innermost module in which an error arose, and the line of a user's Python; as
+    what follows in a message, and nothing where neither is known."""
+    paths = {id(part): path for path, part in module.named_modules() if path}
+    frames = list(_frames(error.__traceback__))
+    inside = [paths[each] for each in map(_self_of, frames) if each in paths]
+    lines = [
+        f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+        for frame, line in frames
+        if not _is_library(frame.f_code.co_filename)
     ]
-    return frames[-1] if frames else _line(str(error))
+    line = lines[-1] if lines else _line(str(error))
+    return f"{f', in module {inside[-1]}' if inside else ''}{f', at {line}' if line else ''}"
 
 
-def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int, str]]:
+def _self_of(place: tuple[FrameType, int]) -> int:
+    """Identity of the object whose method a frame runs."""
+    return id(place[0].f_locals.get("self"))
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     while traceback is not None:
-        code: Any = traceback.tb_frame.f_code
-        yield code.co_filename, traceback.tb_lineno, code.co_name
+        yield traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
 
 
