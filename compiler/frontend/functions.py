@@ -42,7 +42,7 @@ class Captured(Protocol):
 
 
 def capture_function(
-    function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Any, where: str
+    function: object, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Any, where: str
 ) -> Captured:
     """The ONNX model of a function that is called with some arguments.
 

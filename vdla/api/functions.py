@@ -189,7 +189,7 @@ def _difference(name: str, result: Array, expected: Array) -> Difference:
     """An output beside what it should be."""
     exact = np.asarray(expected, np.float64)
     noise = np.asarray(result, np.float64) - exact
-    largest = max(float(np.max(np.abs(exact), initial=0)), np.finfo(np.float32).tiny)
+    largest = max(float(np.max(np.abs(exact), initial=0)), float(np.finfo(np.float32).tiny))
     power = float(np.sum(noise**2))
     decibels = 10 * np.log10(float(np.sum(exact**2)) / power) if power else float("inf")
     return Difference(

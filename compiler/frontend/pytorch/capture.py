@@ -27,8 +27,6 @@ from vdla.compiler.frontend.pytorch.sources import name_nodes
 from vdla.compiler.frontend.pytorch.states import check_state
 from vdla.compiler.frontend.pytorch.translations import OPERATORS, OPSET
 
-Program = torch.export.ExportedProgram
-
 
 def capture(
     module: torch.nn.Module,
@@ -87,7 +85,7 @@ def _size_names(sizes: Any) -> Any:
     return name if isinstance(name, str) else sizes
 
 
-def load_program(path: Path) -> Program:
+def load_program(path: Path) -> torch.export.ExportedProgram:
     """The exported program in a ``.pt2`` file.
 
     Raises:
@@ -95,12 +93,13 @@ def load_program(path: Path) -> Program:
     """
     try:
         with _quiet():
-            return torch.export.load(path)
+            program: torch.export.ExportedProgram = torch.export.load(path)
+            return program
     except Exception as error:  # zipfile, json and PyTorch each raise their own
         raise ModelError(str(path), "a program by torch.export.save", first_line(error)) from None
 
 
-def convert(program: Program, where: str, sizes: Any = None) -> Captured:
+def convert(program: torch.export.ExportedProgram, where: str, sizes: Any = None) -> Captured:
     """The ONNX model of an exported program; ``sizes`` name those that stay open.
 
     Raises:

@@ -76,7 +76,7 @@ def _split(graph: torch.fx.Graph, node: torch.fx.Node, tensors: _Tensors, where:
         _observe, active, _, _, scale, zero, _, low, high, axis, *rest = arguments
         enabled = tensors.value(active)
         if enabled is not None and not bool(enabled):
-            node.replace_all_uses_with(x)  # type: ignore[arg-type]
+            node.replace_all_uses_with(x)
             return
         per_channel = bool(rest and rest[0]) or "per_row_fake_quant" in node.kwargs
     elif node.target in PER_CHANNEL:

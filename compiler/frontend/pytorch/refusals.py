@@ -9,8 +9,6 @@ import torch
 from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.pytorch.sources import place_of, place_of_error
 
-Program = torch.export.ExportedProgram
-
 UNTRANSLATED = re.compile(r"Error when translating node %(\w+) : .*?\[target=([\w.:]+)\]", re.S)
 COLOUR = re.compile(r"\x1b\[\d*m")
 DETAIL = re.compile(r"^\s+- (.+)$", re.M)  # of sizes that can't stay open
@@ -40,7 +38,7 @@ def capture_error(error: Exception, module: torch.nn.Module, where: str) -> Mode
     return ModelError(where, EXPECTED.get(kind, CAPTURED), f"{message}{place}")
 
 
-def export_error(program: Program, error: Exception, where: str) -> ModelError:
+def export_error(program: torch.export.ExportedProgram, error: Exception, where: str) -> ModelError:
     """Error of PyTorch's exporter, with the place of the operator that it is about."""
     text, cause = UNTRANSLATED.search(str(error)), error.__cause__
     while cause is not None:
@@ -56,7 +54,7 @@ def export_error(program: Program, error: Exception, where: str) -> ModelError:
     return ModelError(where, expected, actual)
 
 
-def _node(program: Program, name: str, target: str) -> torch.fx.Node | None:
+def _node(program: torch.export.ExportedProgram, name: str, target: str) -> torch.fx.Node | None:
     """The node of a name, or else of an operator; of the program, or of its decomposition."""
     for each in (program, program.run_decompositions()):
         nodes = [node for node in each.graph.nodes if node.op == "call_function"]

@@ -61,7 +61,7 @@ def _is_given(node: torch.fx.Node) -> bool:
     """Whether a tensor may share the memory of what the program is given."""
     while node.op == "call_function" and _may_share(node):
         node = next((n for n in node.all_input_nodes), node)
-    return node.op == "placeholder"
+    return bool(node.op == "placeholder")
 
 
 def _may_share(node: torch.fx.Node) -> bool:
@@ -69,4 +69,4 @@ def _may_share(node: torch.fx.Node) -> bool:
     if schema is None or not node.all_input_nodes:
         return bool(node.all_input_nodes)  # an element of several results
     shared = any(result.alias_info is not None for result in schema.returns)
-    return shared or schema.name.removeprefix("aten::") in SAME
+    return shared or str(schema.name).removeprefix("aten::") in SAME

@@ -28,9 +28,8 @@ def to_array(value: Any) -> Array:
     if value.is_complex():
         value = torch.view_as_real(value)
     name = str(value.dtype).removeprefix("torch.")
-    if name in STORED:
-        return value.view(STORED[name][1]).numpy().view(dtype_of(name))
-    return value.numpy()
+    array: Array = (value.view(STORED[name][1]) if name in STORED else value).numpy()
+    return array.view(dtype_of(name)) if name in STORED else array
 
 
 def to_tensor(array: Array, complexes: bool = False) -> torch.Tensor:
