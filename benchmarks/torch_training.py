@@ -121,7 +121,7 @@ def trained_eager(
     module.qconfig = quantization.get_default_qat_qconfig(backend)
     module = quantization.prepare_qat(module)
     train(module, data, epochs, 2e-3)
-    return module.eval()
+    return module.eval().apply(quantization.disable_observer)
 
 
 def trained_pt2e(floats: nn.Module, data: Data, epochs: int, *, recipe: str) -> nn.Module:

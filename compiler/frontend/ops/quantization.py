@@ -15,6 +15,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.types import TensorType
 from vdla.runtime.dtypes import STORED
 
 STORED_TYPES = frozenset(STORED)
@@ -42,6 +43,10 @@ def _quantize(view: OnnxNode) -> None:
         _note(view, odd, first)
         return
     node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    if (data := view.draft.known(node.data)) is not None:  # weights that training quantized
+        integers = node.evaluate([data], TensorType(data.shape, dtype))
+        view.draft.add_constant(view.output, integers)
+        return
     view.draft.emit(node, dtype)
 
 

@@ -82,30 +82,29 @@ class Captured:
 def with_trees(program: torch.export.ExportedProgram, model: onnx.ModelProto) -> Captured:
     """A program's model with the trees that its inputs and outputs are leaves of."""
     signature, spec = program.graph_signature, program.call_spec
-    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
-    arguments = [each.arg for each in signature.input_specs if each.kind.name == "USER_INPUT"]
-    results = [each.arg for each in signature.output_specs if each.kind.name == "USER_OUTPUT"]
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    (results,) = program.graph.output_node().args
     return Captured(
         model=model,
-        passed=_leaves(arguments, model.graph.input, values),
+        passed=_leaves(signature.input_specs, placeholders, model.graph.input),
         arguments=spec.in_spec,
-        returned=_leaves(results, model.graph.output, values),
+        returned=_leaves(signature.output_specs, results, model.graph.output),
         structure=spec.out_spec,
     )
 
 
 def _leaves(
-    arguments: Sequence[Any],
-    named: Sequence[onnx.ValueInfoProto],
-    values: Mapping[str, Any],
+    specs: Sequence[Any], nodes: Sequence[Any], named: Sequence[onnx.ValueInfoProto]
 ) -> tuple[Any, ...]:
-    """Leaves that a model has by name, in its order; constants as they are."""
+    """Leaves of a caller's arguments or results: those that a model has by name, in its order, and
+    constants as they are."""
     names = iter(value.name for value in named)
     return tuple(
-        each.value
-        if isinstance(each, ConstantArgument)
-        else Leaf(next(names), _maker(values[each.name]))
-        for each in arguments
+        spec.arg.value
+        if isinstance(spec.arg, ConstantArgument)
+        else Leaf(next(names), _maker(node.meta["val"]))
+        for spec, node in zip(specs, nodes, strict=True)
+        if spec.kind.name.startswith("USER_")
     )
 
 

@@ -21,7 +21,7 @@ from torch.fx.experimental import _config as fx_config
 
 from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.pytorch.calls import Captured, with_trees
-from vdla.compiler.frontend.pytorch.quantizers import split_fake_quantizers
+from vdla.compiler.frontend.pytorch.quantizers import decided_switches, split_fake_quantizers
 from vdla.compiler.frontend.pytorch.refusals import capture_error, export_error
 from vdla.compiler.frontend.pytorch.sources import name_nodes
 from vdla.compiler.frontend.pytorch.states import check_state
@@ -55,7 +55,8 @@ def capture(
     dims = dynamic_dims(sizes)
     try:
         # An open size stays open where the example's is 1, as PyTorch's own exporter has it.
-        with _quiet(), fx_config.patch(backed_size_oblivious=True):
+        patch = fx_config.patch(backed_size_oblivious=True)
+        with _quiet(), patch, decided_switches(module):
             program = torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=dims)
     except Exception as error:  # torch.export lets through whatever the module raises
         raise capture_error(error, module, where) from None
@@ -106,9 +107,9 @@ def convert(program: torch.export.ExportedProgram, where: str, sizes: Any = None
         ModelError: it changes a buffer or an argument, or has an operator without a translation;
             names the module's path and the line of Python.
     """
+    split_fake_quantizers(program, where)
     with _quiet():
         check_state(program, where)
-    split_fake_quantizers(program, where)
     _drop_constants(program.graph)
     try:
         with _quiet():

@@ -14,11 +14,13 @@ what counts; it observes no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import torch.ao.quantization.fx._decomposed  # makes the operators
+from torch.ao.quantization import FakeQuantize, FusedMovingAvgObsFakeQuantize
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.pytorch.sources import place_of
@@ -30,7 +32,32 @@ PER_TENSOR = (
     ATEN.fake_quantize_per_tensor_affine.tensor_qparams,
 )
 PER_CHANNEL = (ATEN.fake_quantize_per_channel_affine.default,)
+SWITCHES = ("observer_enabled", "fake_quant_enabled")  # buffers of torch.ao's FakeQuantize
 DTYPES = ((-128, 127, torch.int8), (0, 255, torch.uint8), (-(2**15), 2**15 - 1, torch.int16))
+
+
+@contextmanager
+def decided_switches(module: torch.nn.Module) -> Iterator[None]:
+    """A module whose fake quantizers read their switches as numbers.
+
+    They branch on them in Python, which a capture can't do on a buffer's elements. None observes.
+    """
+    quantizers = [
+        part
+        for part in module.modules()
+        if isinstance(part, FakeQuantize) and not isinstance(part, FusedMovingAvgObsFakeQuantize)
+    ]
+    switches = [{name: part._buffers.pop(name) for name in SWITCHES} for part in quantizers]
+    try:
+        for part, switch in zip(quantizers, switches, strict=True):
+            part.observer_enabled = [0]
+            part.fake_quant_enabled = [int(switch["fake_quant_enabled"])]
+        yield
+    finally:
+        for part, switch in zip(quantizers, switches, strict=True):
+            for name, value in switch.items():
+                delattr(part, name)
+                part.register_buffer(name, value)
 
 
 def split_fake_quantizers(program: torch.export.ExportedProgram, where: str) -> None:
@@ -44,7 +71,9 @@ def split_fake_quantizers(program: torch.export.ExportedProgram, where: str) -> 
     for node in list(graph.nodes):
         if node.op == "call_function" and node.target in (*FUSED, *PER_TENSOR, *PER_CHANNEL):
             with graph.inserting_before(node):
-                _split(graph, node, tensors, where)
+                result = _split(graph, node, tensors, where)
+            node.replace_all_uses_with(result)
+            program.graph_signature.replace_all_uses(node.name, result.name)
             graph.erase_node(node)
     program.graph_module.recompile()
 
@@ -69,15 +98,17 @@ class _Tensors:
         return argument
 
 
-def _split(graph: torch.fx.Graph, node: torch.fx.Node, tensors: _Tensors, where: str) -> None:
-    """Puts the two operators in front of a fake quantizer, and has all read them instead."""
+def _split(
+    graph: torch.fx.Graph, node: torch.fx.Node, tensors: _Tensors, where: str
+) -> torch.fx.Node:
+    """The result of the two operators in the place of a fake quantizer; its operand, where it is
+    disabled."""
     x, *arguments = node.args
     if node.target in FUSED:
         _observe, active, _, _, scale, zero, _, low, high, axis, *rest = arguments
         enabled = tensors.value(active)
         if enabled is not None and not bool(enabled):
-            node.replace_all_uses_with(x)
-            return
+            return x
         per_channel = bool(rest and rest[0]) or "per_row_fake_quant" in node.kwargs
     elif node.target in PER_CHANNEL:
         scale, zero, axis, low, high = arguments
@@ -106,7 +137,7 @@ def _split(graph: torch.fx.Graph, node: torch.fx.Node, tensors: _Tensors, where:
         new.meta = {key: node.meta[key] for key in node.meta if key != "val"}
     integers.meta["val"] = node.meta["val"].to(dtype)
     result.meta["val"] = node.meta["val"]
-    node.replace_all_uses_with(result)
+    return result
 
 
 def _dtype(low: Any, high: Any, where: str) -> torch.dtype:

@@ -25,6 +25,11 @@ def quantize_per_tensor(
 ) -> Tensor:
     """Integers of one scale and zero point, from ``low`` to ``high``."""
     step, zero = _real(scale), _whole(zero_point, dtype)
+    if isinstance(scale, float) and isinstance(zero_point, int) and _is_less(low, high, dtype):
+        # Limits of the floats give the same integers, and are an activation to what follows.
+        ends = (np.float32(end - zero_point) * np.float32(scale) for end in (low, high))
+        x = opset21.Clip(x, *(opset21.Constant(value=ir.tensor(end)) for end in ends))
+        return opset21.QuantizeLinear(x, step, zero)
     return _limited(opset21.QuantizeLinear(x, step, zero), low, high, dtype)
 
 
@@ -72,12 +77,17 @@ def _whole(zero_point: Tensor, dtype: int) -> Tensor:
 
 def _limited(integers: Tensor, low: int, high: int, dtype: int) -> Tensor:
     """Integers within a range, where it is less than that of their dtype."""
-    kind = np.dtype(ir.DataType(dtype).numpy())
-    limits = np.iinfo(kind)
-    if low <= limits.min and high >= limits.max:
+    if not _is_less(low, high, dtype):
         return integers
+    kind = np.dtype(ir.DataType(dtype).numpy())
     ends = (opset21.Constant(value=ir.tensor(np.asarray(end, kind))) for end in (low, high))
     return opset21.Clip(integers, *ends)
+
+
+def _is_less(low: int, high: int, dtype: int) -> bool:
+    """Whether a range leaves out integers of a dtype."""
+    limits = np.iinfo(ir.DataType(dtype).numpy())
+    return bool(low > limits.min or high < limits.max)
 
 
 def _cast(x: Tensor, dtype: int | None) -> Tensor:
