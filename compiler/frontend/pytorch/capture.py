@@ -21,10 +21,12 @@ from torch.fx.experimental import _config as fx_config
 
 from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.pytorch.calls import Captured, with_trees
-from vdla.compiler.frontend.pytorch.quantizers import decided_switches, split_fake_quantizers
+from vdla.compiler.frontend.pytorch.quantizers import split_fake_quantizers
 from vdla.compiler.frontend.pytorch.refusals import capture_error, export_error
+from vdla.compiler.frontend.pytorch.same_steps import add_quantizers
 from vdla.compiler.frontend.pytorch.sources import name_nodes
 from vdla.compiler.frontend.pytorch.states import check_state
+from vdla.compiler.frontend.pytorch.training import as_in_inference
 from vdla.compiler.frontend.pytorch.translations import OPERATORS, OPSET
 
 
@@ -56,7 +58,7 @@ def capture(
     try:
         # An open size stays open where the example's is 1, as PyTorch's own exporter has it.
         patch = fx_config.patch(backed_size_oblivious=True)
-        with _quiet(), patch, decided_switches(module):
+        with _quiet(), patch, as_in_inference(module):
             program = torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=dims)
     except Exception as error:  # torch.export lets through whatever the module raises
         raise capture_error(error, module, where) from None
@@ -122,6 +124,7 @@ def convert(program: torch.export.ExportedProgram, where: str, sizes: Any = None
         with _quiet():
             raise export_error(program, error, where) from None
     name_nodes(model)
+    add_quantizers(model)
     model.graph.name = where
     return with_trees(program, model)
 

@@ -14,13 +14,11 @@ what counts; it observes no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.ao.quantization.fx._decomposed  # makes the operators
-from torch.ao.quantization import FakeQuantize, FusedMovingAvgObsFakeQuantize
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.pytorch.sources import place_of
@@ -32,32 +30,7 @@ PER_TENSOR = (
     ATEN.fake_quantize_per_tensor_affine.tensor_qparams,
 )
 PER_CHANNEL = (ATEN.fake_quantize_per_channel_affine.default,)
-SWITCHES = ("observer_enabled", "fake_quant_enabled")  # buffers of torch.ao's FakeQuantize
 DTYPES = ((-128, 127, torch.int8), (0, 255, torch.uint8), (-(2**15), 2**15 - 1, torch.int16))
-
-
-@contextmanager
-def decided_switches(module: torch.nn.Module) -> Iterator[None]:
-    """A module whose fake quantizers read their switches as numbers.
-
-    They branch on them in Python, which a capture can't do on a buffer's elements. None observes.
-    """
-    quantizers = [
-        part
-        for part in module.modules()
-        if isinstance(part, FakeQuantize) and not isinstance(part, FusedMovingAvgObsFakeQuantize)
-    ]
-    switches = [{name: part._buffers.pop(name) for name in SWITCHES} for part in quantizers]
-    try:
-        for part, switch in zip(quantizers, switches, strict=True):
-            part.observer_enabled = [0]
-            part.fake_quant_enabled = [int(switch["fake_quant_enabled"])]
-        yield
-    finally:
-        for part, switch in zip(quantizers, switches, strict=True):
-            for name, value in switch.items():
-                delattr(part, name)
-                part.register_buffer(name, value)
 
 
 def split_fake_quantizers(program: torch.export.ExportedProgram, where: str) -> None:

@@ -1,0 +1,64 @@
+"""Quantizers behind operators whose results are their operand's steps, which need none.
+
+What a Relu, a MaxPool or a Reshape gives of dequantized integers are values of the same steps, so
+that quantizing it by the same scale and zero point changes nothing. PyTorch's recipes leave such
+quantizers out, but to the passes one behind an operator says that it is one of integers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import onnx
+from onnx import helper
+
+SAME_STEPS = (
+    "Relu", "MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice",
+    "DepthToSpace", "SpaceToDepth",
+)  # fmt: skip
+
+
+def add_quantizers(model: onnx.ModelProto) -> None:
+    """Puts a quantizer and a dequantizer behind each such operator that has none, in place."""
+    graph = model.graph
+    constants = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    outputs = {value.name for value in graph.output}
+    readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+    for node in graph.node:
+        for name in node.input:
+            readers[name].append(node)
+    dequantizers: dict[str, onnx.NodeProto] = {}  # by their results
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        nodes.append(node)
+        if node.op_type == "DequantizeLinear" and constants.get(node.input[1]) in ((), (1,)):
+            dequantizers[node.output[0]] = node
+        source = dequantizers.get(node.input[0]) if node.input else None
+        if source is None or node.op_type not in SAME_STEPS or len(node.output) > 1:
+            continue
+        (name,) = node.output
+        kinds = {reader.op_type for reader in readers[name]}
+        if name in outputs or not kinds or kinds == {"QuantizeLinear"}:
+            continue
+        pair = _pair(node, source)
+        for reader in readers[name]:
+            reader.input[:] = [pair[1].output[0] if each == name else each for each in reader.input]
+        nodes += pair
+        dequantizers[pair[1].output[0]] = pair[1]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _pair(node: onnx.NodeProto, source: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """A quantizer and a dequantizer of a node's result, with what its operand was quantized by."""
+    (name,), rest = node.output, source.input[1:]
+    integers, result = f"{name}.integers", f"{name}.same"
+    pair = [
+        helper.make_node("QuantizeLinear", [name, *rest], [integers], f"{node.name}.quantize"),
+        helper.make_node(
+            "DequantizeLinear", [integers, *rest], [result], f"{node.name}.dequantize"
+        ),
+    ]
+    for each in pair:
+        each.metadata_props.extend(node.metadata_props)
+    return pair
