@@ -19,8 +19,7 @@ from vdla.compiler.frontend.sources import note_line
 SCOPES, STACK = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
 FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 QUOTED = re.compile(r"'([^']*)'")
-OWN = Path(__file__).resolve().parents[3]  # vdla's sources
-LIBRARIES = (Path(torch.__file__).resolve().parent, OWN)
+LIBRARIES = (Path(torch.__file__).resolve().parent, Path(__file__).resolve().parents[2])
 
 
 def name_nodes(model: onnx.ModelProto) -> None:
@@ -89,6 +88,6 @@ def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _is_library(path: str) -> bool:
-    """Whether a file is PyTorch's or vdla's, or code that was made at run time."""
+    """Whether a file is PyTorch's or the compiler's, or code that was made at run time."""
     place = Path(path)
     return path.startswith("<") or any(place.is_relative_to(folder) for folder in LIBRARIES)

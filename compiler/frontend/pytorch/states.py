@@ -23,7 +23,7 @@ CHANGES = {
 NORMS = (ATEN.batch_norm.default, ATEN.instance_norm.default)
 STATISTICS, TRAINING = 3, 5  # arguments of both
 # Operators that return their argument as it is, where there is nothing to do.
-SAME = ("contiguous", "reshape", "flatten", "to", "dropout", "expand_as", "view_as", "type_as")
+SAME = ("contiguous", "reshape", "flatten", "to", "expand_as", "view_as", "type_as")
 
 
 def check_state(program: torch.export.ExportedProgram, where: str) -> None:
