@@ -120,9 +120,13 @@ def _of_archive(path: Path) -> Translate | None:
     """The translator of a zip file by its members."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {name.rpartition("/")[2] for name in archive.namelist()}
+            infos = archive.infolist()
     except (zipfile.BadZipFile, OSError) as error:
         raise ModelError(str(path), "a whole file", f"a damaged zip: {error}") from None
+    # A program has zip files in it, and one that was cut ends as they do.
+    if min((info.header_offset for info in infos), default=0) > 0:
+        raise ModelError(str(path), "a whole file", "a damaged zip: its first files aren't listed")
+    members = {info.filename.rpartition("/")[2] for info in infos}
     if PROGRAM in members or "serialized_exported_program.json" in members:
         return _from_program
     if PICKLE in members:

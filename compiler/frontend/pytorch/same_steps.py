@@ -22,11 +22,12 @@ def add_quantizers(model: onnx.ModelProto) -> None:
     """Puts a quantizer and a dequantizer behind each such operator that has none, in place."""
     graph = model.graph
     constants = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    outputs = {value.name for value in graph.output}
-    readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+    readers: dict[str, set[str]] = defaultdict(set)
     for node in graph.node:
         for name in node.input:
-            readers[name].append(node)
+            readers[name].add(node.op_type)
+    for value in graph.output:
+        readers[value.name].add("output")
     dequantizers: dict[str, onnx.NodeProto] = {}  # by their results
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
@@ -36,28 +37,22 @@ def add_quantizers(model: onnx.ModelProto) -> None:
         source = dequantizers.get(node.input[0]) if node.input else None
         if source is None or node.op_type not in SAME_STEPS or len(node.output) > 1:
             continue
-        (name,) = node.output
-        kinds = {reader.op_type for reader in readers[name]}
-        if name in outputs or not kinds or kinds == {"QuantizeLinear"}:
-            continue
-        pair = _pair(node, source)
-        for reader in readers[name]:
-            reader.input[:] = [pair[1].output[0] if each == name else each for each in reader.input]
-        nodes += pair
-        dequantizers[pair[1].output[0]] = pair[1]
+        if readers[node.output[0]] - {"QuantizeLinear"}:
+            nodes += _pair(node, source)
+            dequantizers[nodes[-1].output[0]] = nodes[-1]
     del graph.node[:]
     graph.node.extend(nodes)
 
 
 def _pair(node: onnx.NodeProto, source: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """A quantizer and a dequantizer of a node's result, with what its operand was quantized by."""
+    """A quantizer and a dequantizer of a node's result, which takes the result's name, with what
+    the node's operand was quantized by."""
     (name,), rest = node.output, source.input[1:]
-    integers, result = f"{name}.integers", f"{name}.same"
+    steps, integers = f"{name}.steps", f"{name}.integers"
+    node.output[0] = steps
     pair = [
-        helper.make_node("QuantizeLinear", [name, *rest], [integers], f"{node.name}.quantize"),
-        helper.make_node(
-            "DequantizeLinear", [integers, *rest], [result], f"{node.name}.dequantize"
-        ),
+        helper.make_node("QuantizeLinear", [steps, *rest], [integers], f"{node.name}.quantize"),
+        helper.make_node("DequantizeLinear", [integers, *rest], [name], f"{node.name}.dequantize"),
     ]
     for each in pair:
         each.metadata_props.extend(node.metadata_props)

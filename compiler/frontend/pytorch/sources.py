@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, count
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -25,21 +26,22 @@ LIBRARIES = (Path(torch.__file__).resolve().parent, Path(__file__).resolve().par
 def name_nodes(model: onnx.ModelProto) -> None:
     """Names a model's nodes after the paths of their modules, as ``layer1.0.conv1.conv2d``, and
     notes each one's line of Python in place of PyTorch's metadata."""
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
     for node in model.graph.node:
         noted = {entry.key: entry.value for entry in node.metadata_props}
         scopes = [each for each in QUOTED.findall(noted.get(SCOPES, "")) if each]
-        if scopes:
-            node.name = _fresh(".".join(scopes[-2:]), taken)
+        node.name = _fresh(".".join(scopes[-2:]) or node.name, taken)
         del node.metadata_props[:]
         if line := _line(noted.get(STACK, "")):
             note_line(node, line)
 
 
-def _fresh(name: str, taken: dict[str, int]) -> str:
+def _fresh(name: str, taken: set[str]) -> str:
     """The name, or the next number of it where it is taken."""
-    taken[name] = taken.get(name, 0) + 1
-    return name if taken[name] == 1 else f"{name}_{taken[name]}"
+    numbered = (f"{name}_{n}" for n in count(2))
+    result = next(each for each in chain([name], numbered) if each not in taken)
+    taken.add(result)
+    return result
 
 
 def place_of(node: torch.fx.Node) -> str:

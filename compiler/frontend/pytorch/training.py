@@ -37,17 +37,18 @@ def _decided_switches(module: torch.nn.Module) -> Iterator[None]:
         for part in module.modules()
         if isinstance(part, FakeQuantize) and not isinstance(part, FusedMovingAvgObsFakeQuantize)
     ]
-    switches = [{name: part._buffers.pop(name) for name in SWITCHES} for part in quantizers]
+    buffers = [part._buffers for part in quantizers]
     try:
-        for part, switch in zip(quantizers, switches, strict=True):
+        for part, whole in zip(quantizers, buffers, strict=True):
+            part._buffers = {name: whole[name] for name in whole if name not in SWITCHES}
             part.observer_enabled = [0]
-            part.fake_quant_enabled = [int(switch["fake_quant_enabled"])]
+            part.fake_quant_enabled = [int(whole["fake_quant_enabled"])]
         yield
     finally:
-        for part, switch in zip(quantizers, switches, strict=True):
-            for name, value in switch.items():
-                delattr(part, name)
-                part.register_buffer(name, value)
+        for part, whole in zip(quantizers, buffers, strict=True):
+            for name in SWITCHES:
+                part.__dict__.pop(name, None)
+            part._buffers = whole
 
 
 def _without_norm(layer: Any, x: torch.Tensor) -> torch.Tensor:

@@ -73,8 +73,13 @@ def test_disabled_quantizers_leave_floats(version):
 def test_a_module_is_restored_after_an_error():
     module = trained(0)
     names = list(module.state_dict())
-    with pytest.raises(ValueError, match="stop"), as_in_inference(module):
-        assert module.quantizer.activation_post_process.fake_quant_enabled == [1]
-        raise ValueError("stop")
+
+    def stop():
+        with as_in_inference(module):
+            assert module.quantizer.activation_post_process.fake_quant_enabled == [1]
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        stop()
     assert list(module.state_dict()) == names
     assert torch.equal(module(X), module(X))
