@@ -27,7 +27,7 @@ class Captured(Protocol):
     def model(self) -> onnx.ModelProto:
         """The ONNX model."""
 
-    def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array]:
+    def arrays(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Array]:
         """The model's inputs of a call's arguments, by their names.
 
         Raises:
@@ -37,12 +37,16 @@ class Captured(Protocol):
     def results(self, arrays: Mapping[str, Array]) -> Any:
         """Results of the function, of the model's outputs by their names."""
 
-    def leaves(self, results: Any) -> list[Array]:
+    def leaves(self, results: object) -> list[Array]:
         """Results of a call of the function itself, as the model's outputs in their order."""
 
 
 def capture_function(
-    function: object, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Any, where: str
+    function: object,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    sizes: object,
+    where: str,
 ) -> Captured:
     """The ONNX model of a function that is called with some arguments.
 
@@ -85,6 +89,6 @@ def name_of(function: Function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def as_array(value: Any) -> Array:
+def as_array(value: object) -> Array:
     """Elements of an array of any kind, by DLPack or numpy's protocol."""
     return np.asarray(value)

@@ -44,7 +44,7 @@ class Captured:
     arguments: trees.PyTreeDef
     structure: trees.PyTreeDef
 
-    def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array]:
+    def arrays(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Array]:
         """Inputs by their names.
 
         Raises:
@@ -67,16 +67,16 @@ class Captured:
         leaves = [jax.numpy.asarray(arrays[value.name]) for value in self.model.graph.output]
         return trees.tree_unflatten(self.structure, leaves)
 
-    def leaves(self, results: Any) -> list[Array]:
+    def leaves(self, results: object) -> list[Array]:
         """Arrays of what a call of the function returned, in the order of the model's outputs."""
         return [np.asarray(leaf) for leaf in trees.tree_leaves(results)]
 
 
 def capture(
     function: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    sizes: Any,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    sizes: object,
     where: str,
 ) -> Captured:
     """The ONNX model of a function that is called with some arguments.
@@ -119,11 +119,11 @@ def capture(
     return Captured(model, fixed, tree, inner[-1])
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 
-def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:
+def _names(function: Callable[..., Any], paths: Sequence[trees.KeyPath]) -> list[str]:
     """Names of the leaves of a call's arguments: ``x``, ``params.w``, ``layers.0.b``."""
     try:
         parameters = list(signature(function).parameters)
@@ -140,7 +140,7 @@ def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:
     return result
 
 
-def _key(entry: Any) -> str:
+def _key(entry: object) -> str:
     """A step of a path into a tree: a place, a key or a field."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):
@@ -148,19 +148,21 @@ def _key(entry: Any) -> str:
     return str(entry)
 
 
-def _spec(leaf: Any, name: str, path: Any, sizes: Any) -> Any:
+def _spec(
+    leaf: jax.Array, name: str, path: trees.KeyPath, sizes: object
+) -> jax.ShapeDtypeStruct | tuple[int | str, ...]:
     """A leaf's shape and dtype, with names for the sizes that stay open."""
     open_sizes: Mapping[int, str] = {}
     if isinstance(sizes, Mapping):
         open_sizes = sizes.get(name) or {}
-    elif sizes is not None and path[0].idx == 0 and path[1].idx < len(sizes):
+    elif isinstance(sizes, Sequence) and path[0].idx == 0 and path[1].idx < len(sizes):
         open_sizes = sizes[path[1].idx] or {}
     if open_sizes:
         return tuple(open_sizes.get(axis, size) for axis, size in enumerate(leaf.shape))
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
 
 
-def _place(function: Callable[..., Any], specs: Sequence[Any], error: Exception) -> str:
+def _place(function: Callable[..., Any], specs: Sequence[object], error: Exception) -> str:
     """The line of Python that an error is about: the last one before it, or that of the operator
     which its message names."""
     if line := last_line(error, LIBRARIES):

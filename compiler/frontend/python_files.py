@@ -20,7 +20,7 @@ from vdla.compiler.frontend.functions import Function, is_torch
 EXAMPLE = "example_inputs"
 
 
-def load_function(path: Path, name: str) -> tuple[Function, Sequence[Any]]:
+def load_function(path: Path, name: str) -> tuple[Function, Sequence[object]]:
     """A function of a file, and arguments to capture it for.
 
     Raises:

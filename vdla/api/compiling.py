@@ -34,13 +34,13 @@ class Compiling(Protocol[P]):
     def __call__(
         self,
         model: Function,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any] | None = None,
+        args: Sequence[object],
+        kwargs: Mapping[str, object] | None = None,
         *,
-        calibration: Iterable[Any] | None = None,
-        sizes: Any = None,
+        calibration: Iterable[object] | None = None,
+        sizes: object = None,
         remembered: int = ...,
-        **options: Any,
+        **options: object,
     ) -> Compiled: ...
 
 

@@ -13,22 +13,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 
 from vdla.api.functions import REMEMBERED, Compiled, compile_function
 
-Key = tuple[Any, ...]
-Bound = dict[int, Any]  # known arguments, by their places
+Key = tuple[object, ...]
+Bound = dict[int, torch.Tensor | int | float | bool]  # known arguments, by their places
 
 
-def backend(graph: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+def backend(
+    graph: torch.fx.GraphModule, example: Sequence[torch.Tensor]
+) -> Callable[..., Sequence[object]]:
     """A function that computes a graph of ``torch.compile``."""
     fixed = [place for place, value in enumerate(example) if isinstance(value, torch.nn.Parameter)]
     ready: OrderedDict[Key, tuple[Compiled, Bound]] = OrderedDict()
 
-    def call(*args: Any) -> Sequence[Any]:
+    def call(*args: torch.Tensor) -> Sequence[object]:
         key = tuple(
             value._version if place in fixed else _kind(value) for place, value in enumerate(args)
         )
@@ -40,7 +41,7 @@ def backend(graph: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[...
                 ready.popitem(last=False)
         ready.move_to_end(key)
         compiled, bound = ready[key]
-        result: Sequence[Any] = compiled(*_free(args, bound))
+        result: Sequence[object] = compiled(*_free(args, bound))
         return result
 
     return call
@@ -53,21 +54,24 @@ class _WithArguments(torch.nn.Module):
         super().__init__()
         self.graph, self.bound = graph, bound
         for place, value in bound.items():
-            if _is_tensor(value):
+            if isinstance(value, torch.Tensor):
                 self.register_buffer(f"argument_{place}", value.detach())
         self.eval()
 
-    def forward(self, *rest: Any) -> Any:
+    def forward(self, *rest: torch.Tensor) -> Sequence[torch.Tensor]:
         """The graph's results, of the arguments that are not known."""
         free = iter(rest)
         places = range(len(rest) + len(self.bound))
-        return self.graph(*[self._value(p) if p in self.bound else next(free) for p in places])
+        results: Sequence[torch.Tensor] = self.graph(
+            *[self._value(p) if p in self.bound else next(free) for p in places]
+        )
+        return results
 
-    def _value(self, place: int) -> Any:
+    def _value(self, place: int) -> torch.Tensor:
         return getattr(self, f"argument_{place}", self.bound[place])
 
 
-def _free(args: Sequence[Any], bound: Bound) -> tuple[Any, ...]:
+def _free(args: Sequence[object], bound: Bound) -> tuple[object, ...]:
     """The arguments that are not known when a graph is compiled."""
     return tuple(value for place, value in enumerate(args) if place not in bound)
 
@@ -76,6 +80,6 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _kind(value: Any) -> Any:
+def _kind(value: torch.Tensor) -> object:
     """Kind of an argument that code is compiled for: a tensor's shape and dtype, or a number."""
     return (tuple(value.shape), value.dtype) if _is_tensor(value) else value

@@ -103,7 +103,7 @@ class Compiled:
     remembered: int = REMEMBERED
     _ready: OrderedDict[tuple[tuple[int, ...], ...], Executor] = field(default_factory=OrderedDict)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Results of the function, computed by the device; tensors on the CPU aren't copied on
         the way in.
 
@@ -113,7 +113,7 @@ class Compiled:
         """
         return self.captured.results(self.run(*args, **kwargs).outputs)
 
-    def run(self, *args: Any, **kwargs: Any) -> RunResult:
+    def run(self, *args: object, **kwargs: object) -> RunResult:
         """The run of a call: its outputs by name, its cycles, its steps."""
         arrays = self.captured.arrays(args, kwargs)
         self._check_shapes(arrays)
@@ -159,7 +159,7 @@ class Compiled:
         """The module for the sizes that were met last."""
         return next(reversed(self._ready.values())).module
 
-    def check(self, *args: Any, **kwargs: Any) -> Agreement:
+    def check(self, *args: object, **kwargs: object) -> Agreement:
         """The outputs of a call beside what the function itself returns."""
         result = self.run(*args, **kwargs).outputs
         expected = self.captured.leaves(self.function(*args, **kwargs))
@@ -199,13 +199,13 @@ def _difference(name: str, result: Array, expected: Array) -> Difference:
 
 def compile_function(
     function: Function,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
+    args: Sequence[object],
+    kwargs: Mapping[str, object] | None = None,
     *,
-    calibration: Iterable[Any] | None = None,
-    sizes: Any = None,
+    calibration: Iterable[object] | None = None,
+    sizes: object = None,
     remembered: int = REMEMBERED,
-    **options: Any,
+    **options: object,
 ) -> Compiled:
     """Compiles a PyTorch module, or a function of JAX.
 
@@ -244,7 +244,7 @@ def compile_function(
     return result
 
 
-def _samples(captured: Captured, batches: Iterable[Any], names: list[str]) -> dict[str, Array]:
+def _samples(captured: Captured, batches: Iterable[object], names: list[str]) -> dict[str, Array]:
     """All batches of a loader, by the names of the inputs."""
     columns: dict[str, list[Array]] = {name: [] for name in names}
     for batch in batches:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from torch.export.graph_signature import ConstantArgument
+from torch.export.graph_signature import ConstantArgument, InputSpec, OutputSpec
 from torch.utils import _pytree as trees
 
 from vdla.compiler.frontend.errors import ModelError
@@ -40,12 +40,12 @@ class Captured:
     """
 
     model: onnx.ModelProto
-    passed: tuple[Any, ...]
+    passed: tuple[object, ...]
     arguments: trees.TreeSpec
-    returned: tuple[Any, ...]
+    returned: tuple[object, ...]
     structure: trees.TreeSpec
 
-    def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Array]:
+    def arrays(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Array]:
         """Inputs by their names; tensors on the CPU aren't copied.
 
         Raises:
@@ -73,7 +73,7 @@ class Captured:
         ]
         return trees.tree_unflatten(leaves, self.structure)
 
-    def leaves(self, results: Any) -> list[Array]:
+    def leaves(self, results: object) -> list[Array]:
         """Results of a call of the module, as the model's outputs in their order."""
         values = zip(self.returned, trees.tree_leaves(results), strict=True)
         return [to_array(value) for leaf, value in values if isinstance(leaf, Leaf)]
@@ -94,8 +94,10 @@ def with_trees(program: torch.export.ExportedProgram, model: onnx.ModelProto) ->
 
 
 def _leaves(
-    specs: Sequence[Any], nodes: Sequence[Any], named: Sequence[onnx.ValueInfoProto]
-) -> tuple[Any, ...]:
+    specs: Sequence[InputSpec | OutputSpec],
+    nodes: Sequence[torch.fx.Node],
+    named: Sequence[onnx.ValueInfoProto],
+) -> tuple[object, ...]:
     """Leaves of a caller's arguments or results: those that a model has by name, in its order, and
     constants as they are."""
     names = iter(value.name for value in named)
@@ -108,21 +110,21 @@ def _leaves(
     )
 
 
-def _maker(value: Any) -> Callable[[Array], Any]:
+def _maker(value: object) -> Callable[[Array], Any]:
     """The way from an array to a result: a tensor like ``value``, or else a number."""
     if not isinstance(value, torch.Tensor):
         return np.ndarray.item
     return partial(to_tensor, complexes=value.is_complex())
 
 
-def _shown(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def _shown(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """Arguments as a message shows them: ``(x, True, scale=0.5)``."""
     places = [repr(trees.tree_map(_described, value)) for value in args]
     named = [f"{name}={trees.tree_map(_described, value)!r}" for name, value in kwargs.items()]
     return f"({', '.join([*places, *named])})"
 
 
-def _described(value: Any) -> Any:
+def _described(value: object) -> Any:
     """A value that messages show, which for a tensor is its shape."""
     if isinstance(value, torch.Tensor | np.ndarray):
         return Leaf(f"{type(value).__name__}{list(value.shape)}", to_tensor)

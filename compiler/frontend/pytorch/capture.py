@@ -32,9 +32,9 @@ from vdla.compiler.frontend.pytorch.translations import OPERATORS, OPSET
 
 def capture(
     module: torch.nn.Module,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    sizes: Any,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    sizes: object,
     where: str,
 ) -> Captured:
     """The ONNX model of a module that is called with some arguments.
@@ -65,7 +65,7 @@ def capture(
     return convert(program, where, sizes)
 
 
-def dynamic_dims(sizes: Any, dims: dict[str, Any] | None = None) -> Any:
+def dynamic_dims(sizes: object, dims: dict[str, Any] | None = None) -> Any:
     """Sizes with a ``torch.export.Dim`` for each name, the same for the same name."""
     dims = {} if dims is None else dims
     if isinstance(sizes, str):
@@ -77,7 +77,7 @@ def dynamic_dims(sizes: Any, dims: dict[str, Any] | None = None) -> Any:
     return sizes
 
 
-def _size_names(sizes: Any) -> Any:
+def _size_names(sizes: object) -> Any:
     """Sizes with the name of each ``torch.export.Dim`` in its place, by which PyTorch's exporter
     calls them; others keep PyTorch's own names."""
     if isinstance(sizes, Mapping):
@@ -102,7 +102,7 @@ def load_program(path: Path) -> torch.export.ExportedProgram:
         raise ModelError(str(path), "a program by torch.export.save", first_line(error)) from None
 
 
-def convert(program: torch.export.ExportedProgram, where: str, sizes: Any = None) -> Captured:
+def convert(program: torch.export.ExportedProgram, where: str, sizes: object = None) -> Captured:
     """The ONNX model of an exported program; ``sizes`` name those that stay open.
 
     Raises:

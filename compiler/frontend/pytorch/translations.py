@@ -17,12 +17,11 @@ from onnxscript import ir, opset21
 
 OPSET = 21
 NOTHING = -1  # the dtype that isn't given
-Tensor = Any  # a value of onnxscript, or a number: PyTorch's exporter calls these with either
 
 
 def quantize_per_tensor(
-    x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, dtype: int
-) -> Tensor:
+    x: ir.Value, scale: ir.Value, zero_point: ir.Value, low: int, high: int, dtype: int
+) -> ir.Value:
     """Integers of one scale and zero point, from ``low`` to ``high``."""
     step, zero = _real(scale), _whole(zero_point, dtype)
     if isinstance(scale, float) and isinstance(zero_point, int) and _is_less(low, high, dtype):
@@ -34,40 +33,41 @@ def quantize_per_tensor(
 
 
 def dequantize_per_tensor(
-    x: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int, dtype: int,
+    x: ir.Value, scale: ir.Value, zero_point: ir.Value, low: int, high: int, dtype: int,
     out_dtype: int = NOTHING,
-) -> Tensor:  # fmt: skip
+) -> ir.Value:  # fmt: skip
     """Floats of integers of one scale and zero point."""
     result = opset21.DequantizeLinear(x, _real(scale), _whole(zero_point, dtype))
     return _cast(result, out_dtype)
 
 
 def quantize_per_channel(
-    x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, low: int, high: int, dtype: int
-) -> Tensor:
+    x: ir.Value, scales: ir.Value, zero_points: ir.Value, axis: int, low: int, high: int, dtype: int
+) -> ir.Value:
     """Integers of a scale and a zero point for each index of an axis, from ``low`` to ``high``."""
     step, zero = _real(scales), _whole(zero_points, dtype)
     return _limited(opset21.QuantizeLinear(x, step, zero, axis=axis), low, high, dtype)
 
 
 def dequantize_per_channel(
-    x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, low: int, high: int, dtype: int,
-    out_dtype: int = NOTHING,
-) -> Tensor:  # fmt: skip
-    """Floats of integers with a scale and a zero point for each index of an axis."""
+    x: ir.Value, scales: ir.Value, zero_points: ir.Value, axis: int, *others: int, **more: int
+) -> ir.Value:
+    """Floats of integers with a scale and a zero point for each index of an axis; ``others`` are
+    the ends of their range and their dtype, and ``more`` the floats' ``out_dtype``."""
+    dtype, out_dtype = others[2], more.get("out_dtype", NOTHING)
     step = _real(scales)
     zero = () if zero_points is None else (_whole(zero_points, dtype),)
     return _cast(opset21.DequantizeLinear(x, step, *zero, axis=axis), out_dtype)
 
 
-def _real(scale: Tensor) -> Tensor:
+def _real(scale: ir.Value) -> ir.Value:
     """Scales as float32; PT2E has them as float64."""
     if isinstance(scale, float | int):
         return opset21.Constant(value=ir.tensor(np.float32(scale)))
     return opset21.Cast(scale, to=ir.DataType.FLOAT)
 
 
-def _whole(zero_point: Tensor, dtype: int) -> Tensor:
+def _whole(zero_point: ir.Value, dtype: int) -> ir.Value:
     """Zero points in the dtype of the integers; PT2E has them as int64."""
     if isinstance(zero_point, int):
         kind = ir.DataType(dtype).numpy()
@@ -75,7 +75,7 @@ def _whole(zero_point: Tensor, dtype: int) -> Tensor:
     return opset21.Cast(zero_point, to=dtype)
 
 
-def _limited(integers: Tensor, low: int, high: int, dtype: int) -> Tensor:
+def _limited(integers: ir.Value, low: int, high: int, dtype: int) -> ir.Value:
     """Integers within a range, where it is less than that of their dtype."""
     if not _is_less(low, high, dtype):
         return integers
@@ -90,7 +90,7 @@ def _is_less(low: int, high: int, dtype: int) -> bool:
     return bool(low > limits.min or high < limits.max)
 
 
-def _cast(x: Tensor, dtype: int | None) -> Tensor:
+def _cast(x: ir.Value, dtype: int | None) -> ir.Value:
     return x if dtype in (None, NOTHING) else opset21.Cast(x, to=dtype)
 
 
@@ -99,7 +99,7 @@ def _overloads(operator: Any) -> list[Any]:
     return [getattr(operator, name) for name in operator.overloads()]
 
 
-OPERATORS: dict[Callable[..., Any], Callable[..., Tensor]] = {
+OPERATORS: dict[Callable[..., Any], Callable[..., ir.Value]] = {
     overload: translation
     for translation in (
         quantize_per_tensor,
