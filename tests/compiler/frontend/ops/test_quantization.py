@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
+import onnx.reference
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from quantized_models import model as quantized_model
@@ -130,3 +130,33 @@ def test_per_channel_activation_quantization_stays_on_the_host():
     )
     assert isinstance(graph.nodes[0], ops.Quantize)
     assert graph.nodes[0].axis == 1
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_weights_that_training_quantized_are_integers(axis):
+    """QuantizeLinear of a constant, as a fake quantizer leaves it: none is left in the graph."""
+    rng = np.random.default_rng(3)
+    weights = rng.normal(0, 40, (4, 3)).astype(np.float32)
+    shape = () if axis is None else (4,)
+    scale = rng.uniform(0.1, 0.4, shape).astype(np.float32)
+    zero = rng.integers(-9, 9, shape).astype(np.int8)
+    names = [["weights", "scale", "zero"], ["integers", "scale", "zero"]]
+    kinds = ("QuantizeLinear", "DequantizeLinear")
+    nodes = [
+        helper.make_node(kind, inputs, [result], kind, axis=axis or 0)
+        for kind, inputs, result in zip(kinds, names, ("integers", "floats"), strict=True)
+    ]
+    nodes.append(helper.make_node("Gemm", ["x", "floats"], ["y"], "dense", transB=1))
+    proto = model(
+        nodes, [("x", TensorProto.FLOAT, [2, 3])], [("y", TensorProto.FLOAT, [2, 4])],
+        {"weights": weights, "scale": scale, "zero": zero},
+    )  # fmt: skip
+    graph = import_model(proto)
+    assert not any(isinstance(node, ops.Quantize) for node in graph.nodes)
+    x = rng.normal(0, 1, (2, 3)).astype(np.float32)
+    expected = ort_run(proto, {"x": x}, fuse=False)["y"]
+    integers = [
+        graph.constants[node.data] for node in graph.nodes if isinstance(node, ops.Dequantize)
+    ]
+    assert [array.dtype.name for array in integers] == ["int8"]
+    assert np.allclose(result(proto, {"x": x}, "cpu"), expected, rtol=1e-5, atol=1e-5)

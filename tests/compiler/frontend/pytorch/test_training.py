@@ -41,7 +41,9 @@ def trained(version, backend="x86", switch=quantization.disable_observer):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("version", "backend"), [(0, "qnnpack"), (1, "x86")])
+@pytest.mark.parametrize(
+    ("version", "backend"), [pytest.param(0, "qnnpack", marks=pytest.mark.long), (1, "x86")]
+)
 def test_convolutions_run_on_the_accelerator(version, backend):
     module = trained(version, backend)
     before = {name: value.clone() for name, value in module.state_dict().items()}
