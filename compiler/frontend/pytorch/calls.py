@@ -26,7 +26,7 @@ class Leaf:
     """A leaf that a model computes or reads: its name there, and how a result is made of it."""
 
     name: str
-    make: Callable[[Array], Any]
+    make: Callable[[Array], object]
 
     def __repr__(self) -> str:
         return self.name
@@ -65,7 +65,7 @@ class Captured:
                 raise ModelError(where, expected, repr(_described(value)))
         return result
 
-    def results(self, arrays: Mapping[str, Array]) -> Any:
+    def results(self, arrays: Mapping[str, Array]) -> object:
         """Results of the module, of tensors that share the arrays' memory."""
         leaves = [
             leaf.make(arrays[leaf.name]) if isinstance(leaf, Leaf) else leaf

@@ -20,15 +20,15 @@ STORED = {
 }
 
 
-def to_array(value: Any) -> Array:
+def to_array(value: object) -> Array:
     """A tensor's elements; complex ones as pairs along a last axis, as PyTorch's exporter does."""
     if not isinstance(value, torch.Tensor):
         return np.asarray(value)
-    value = value.detach().cpu().resolve_conj().resolve_neg()
-    if value.is_complex():
-        value = torch.view_as_real(value)
-    name = str(value.dtype).removeprefix("torch.")
-    array: Array = (value.view(STORED[name][1]) if name in STORED else value).numpy()
+    tensor: torch.Tensor = value.detach().cpu().resolve_conj().resolve_neg()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    name = str(tensor.dtype).removeprefix("torch.")
+    array: Array = (tensor.view(STORED[name][1]) if name in STORED else tensor).numpy()
     return array.view(dtype_of(name)) if name in STORED else array
 
 
