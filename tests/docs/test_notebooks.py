@@ -9,7 +9,11 @@ notebooks = load_script("tools/notebooks.py")
 PATHS = sorted(notebooks.FOLDER.glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+SLOW = ("design-your-own", "latency-hiding")
+EACH = [pytest.param(p, marks=pytest.mark.long) if p.stem in SLOW else p for p in PATHS]
+
+
+@pytest.mark.parametrize("path", EACH, ids=lambda path: path.stem)
 def test_it_prints_what_it_holds(path):
     kept = notebooks.nbformat.read(path, as_version=4)
     assert notebooks.texts(notebooks.executed(path)) == notebooks.texts(kept)

@@ -143,6 +143,7 @@ def storage_and_products() -> str:
     return "".join(modules) + top
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SYNTHESES)
 def test_block_rams_are_memories_and_multipliers_products(name: str, tmp_path: Path) -> None:
     family, synthesis = SYNTHESES[name]

@@ -160,6 +160,7 @@ def test_scenes_is_one_stream():
     np.testing.assert_array_equal(vdla.run(module, scene).outputs["classes"], want)
 
 
+@pytest.mark.long
 def test_scenes_gradient():
     """The training script's backward pass against finite differences."""
     script = load_script("training/scenes.py")

@@ -72,6 +72,7 @@ def left():
     return measure
 
 
+@pytest.mark.long
 def test_the_pipeline_leaves_nothing(left):
     machine = Settings("", "", "", False).machine()
 

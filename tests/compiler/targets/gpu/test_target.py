@@ -68,6 +68,7 @@ def test_digits_are_the_processors_bit_for_bit():
     check_same("digits", inputs_of("digits"), exact=True)
 
 
+@pytest.mark.long
 def test_a_transformer(tmp_path):
     path = saved(sequences.encoder(), tmp_path)
     check_same(path, inputs_of(path))

@@ -234,9 +234,10 @@ OF_TWO_ROWS = ["block_in=8", "block_out=8", "window_taps=2", "window_rows=2"]
 
 @pytest.mark.parametrize(
     "options",
-    [pytest.param(["window_taps=2"], marks=pytest.mark.long), OF_TWO_ROWS],
+    [["window_taps=2"], OF_TWO_ROWS],
     ids=["a row", "two rows"],
 )
+@pytest.mark.long
 def test_the_rtl_does_the_same_in_the_same_cycles(options):
     config = load_config("tiny", ["table_bytes=16384", "forwarding=1", *options])
     chain = bottleneck(side=6)

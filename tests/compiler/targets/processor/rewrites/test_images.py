@@ -234,7 +234,7 @@ SPREAD = [
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["right", "left"])
-@pytest.mark.parametrize("function", ["add", "sub"])
+@pytest.mark.parametrize("function", [pytest.param("add", marks=pytest.mark.long), "sub"])
 @pytest.mark.parametrize("shape", SPREAD, ids=str)
 def test_a_plain_operand_that_is_spread_is_read_by_channel(shape, function, turned):
     net, y = beside(32)

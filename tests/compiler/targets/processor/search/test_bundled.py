@@ -39,7 +39,7 @@ def test_what_ships_is_worth_it():
 @pytest.mark.parametrize(
     "kind",
     [
-        "x86-64-v4 vnni",
+        pytest.param("x86-64-v4 vnni", marks=pytest.mark.long),
         pytest.param("x86-64-v3", marks=pytest.mark.long),
         pytest.param("x86-64-v4", marks=pytest.mark.long),
     ],
