@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -118,3 +121,20 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(net):
         assert str(caught.value) == (
             f"input x: expected shape [batch, 3, 8, 8], found {list(wrong.shape)}"
         )
+
+
+FRAMEWORKS = ("torch", "jax", "tflite", "onnxscript", "jax2onnx")
+SCRIPT = """
+import sys
+import vdla
+vdla.run("digits", device="cpu")
+vdla.compile
+print([name for name in sys.argv[1:] if name in sys.modules])
+"""
+
+
+def test_frameworks_are_not_imported_for_models_of_onnx():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *FRAMEWORKS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
