@@ -11,7 +11,6 @@ A function with open sizes is compiled when sizes are first met, and keeps the l
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +33,7 @@ from vdla.compiler.frontend.functions import (
     name_of,
 )
 from vdla.compiler.frontend.onnx import is_quantized
+from vdla.compiler.frontend.sources import forget_source
 from vdla.compiler.models.quantizer import quantize
 from vdla.options import Run
 from vdla.options.spelling import UsageError, options_of
@@ -41,6 +41,7 @@ from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
 from vdla.runtime.results import RunResult
+from vdla.support.files import write_bytes
 from vdla.support.tables import text_table
 
 Array = NDArray[Any]
@@ -179,7 +180,9 @@ class Compiled:
 
     def export(self, path: str | Path) -> None:
         """Writes the ONNX file that the function became."""
-        shutil.copyfile(self.path, path)
+        model = onnx.load(str(self.path))
+        forget_source(model)
+        write_bytes(Path(path), model.SerializeToString())
 
     def __repr__(self) -> str:
         return f"Compiled({name_of(self.function)}, {self.module!r})"

@@ -87,6 +87,8 @@ def test_a_function_is_saved_as_a_module_and_as_onnx(quantized, tmp_path):
     quantized.export(tmp_path / "net.onnx")
     x = image(1, 3)
     own = quantized(x)["logits"].numpy()
+    with pytest.raises(vdla.UserError, match=r"net\.onnx: expected a float model"):
+        vdla.quantize(tmp_path / "net.onnx", tmp_path / "q.onnx")
     for name in ("net.vdla", "net.onnx"):
         result = vdla.run(str(tmp_path / name), Run({"x": x.numpy()}, config="tiny"))
         np.testing.assert_array_equal(next(iter(result.outputs.values())), own)
