@@ -35,10 +35,28 @@ class Pixels:
     std: tuple[float, ...] = (255.0,)
 
 
+class Samples(Sequence[Batch]):
+    """Batches of samples, as large as the model takes.
+
+    ``portions`` are the samples of each batch, by their places: the last batch repeats some to be
+    full.
+    """
+
+    portions: Sequence[Sequence[int]]
+
+    def __len__(self) -> int:
+        return len(self.portions)
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return len({place for portion in self.portions for place in portion})
+
+
 def samples_of(
     calibration: Calibration, inputs: Mapping[str, Open], pixels: Pixels, where: str
-) -> Sequence[Batch]:
-    """Batches of samples for a model's inputs.
+) -> Samples:
+    """Samples for a model's inputs.
 
     Args:
         calibration: one array per input, samples along the first axis; an .npz of such; a folder of
@@ -51,11 +69,17 @@ def samples_of(
         ModelError: they can't be read, don't fit the inputs, or hold NaN or infinity.
     """
     if not isinstance(calibration, str | Path):
-        return batches(calibration, inputs, "calibration")
+        return Arrays(calibration, inputs, "calibration")
     path = Path(calibration)
     if path.is_dir():
         return Images(path, inputs, pixels, where)
-    return batches(_read_arrays(path), inputs, str(path))
+    return Arrays(_read_arrays(path), inputs, str(path))
+
+
+def _portions(count: int, batch: int) -> list[list[int]]:
+    """Places of the samples of each batch."""
+    starts = (min(start, max(count - batch, 0)) for start in range(0, count, batch))
+    return [[place % count for place in range(start, start + batch)] for start in starts]
 
 
 def random_samples(inputs: Mapping[str, tuple[int, ...]]) -> list[Batch]:
@@ -70,27 +94,59 @@ def random_samples(inputs: Mapping[str, tuple[int, ...]]) -> list[Batch]:
 # Arrays -----------------------------------------------------------------------------------------
 
 
-def batches(arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str) -> list[Batch]:
-    """Batches of arrays that have all samples, as large as the model takes."""
-    samples: list[Batch] = []
-    for name, shape in inputs.items():
-        if name not in arrays:
-            result = ", ".join(arrays) or "nothing"
-            raise ModelError(where, f"an array called {name}", result)
-        array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
-        if array.dtype.kind not in "biuf":
-            raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
-        array = np.asarray(array, np.float32)
-        if not np.isfinite(array).all():
-            first = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(1)))
-            raise ModelError(where, f"finite numbers in {name}", f"others in sample {first}")
-        parts = _batches(array, name, shape, where)
-        samples = samples or [{} for _ in parts]
-        if len(parts) != len(samples):
-            raise ModelError(where, f"{len(samples)} batches of {name}", len(parts))
-        for sample, batch in zip(samples, parts, strict=True):
-            sample[name] = batch
-    return samples
+class Arrays(Samples):
+    """Samples of arrays that have all of them along their first axes, by the names of the inputs.
+
+    Raises:
+        ModelError: an array is missing, doesn't fit its input, has another number of samples than
+            the first, or holds NaN or infinity.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str) -> None:
+        self.arrays = {name: _fitting(arrays, name, inputs[name], where) for name in inputs}
+        sizes = {name: _batch(shape) for name, shape in inputs.items()}
+        portions = {name: _portions(len(a), sizes[name]) for name, a in self.arrays.items()}
+        first = next(iter(portions), "")
+        for name, each in portions.items():
+            if len(each) != len(portions[first]):
+                raise ModelError(where, f"{len(portions[first])} batches of {name}", len(each))
+        self.portions, self._of = portions[first], portions
+
+    def __getitem__(self, index: int) -> Batch:  # type: ignore[override]
+        return {name: array[self._of[name][index]] for name, array in self.arrays.items()}
+
+
+def _fitting(arrays: Mapping[str, Array], name: str, shape: Open, where: str) -> Array:
+    """An input's array as float32."""
+    if name not in arrays:
+        raise ModelError(where, f"an array called {name}", ", ".join(arrays) or "nothing")
+    array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
+    if array.dtype.kind not in "biuf":
+        raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
+    _check_shape(array, name, shape, where)
+    array = np.asarray(array, np.float32)
+    if not np.isfinite(array).all():
+        first = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(1)))
+        raise ModelError(where, f"finite numbers in {name}", f"others in sample {first}")
+    return array
+
+
+def _batch(shape: Open) -> int:
+    """Samples that an input takes at a time."""
+    return shape[0] if shape and isinstance(shape[0], int) else 1
+
+
+def _check_shape(array: Array, name: str, shape: Open, where: str) -> None:
+    """Raises ModelError unless an array has samples for an input, and one batch at least."""
+    batch, rest = _batch(shape), shape[1:]
+    fits = len(rest) == array.ndim - 1 and all(
+        not isinstance(want, int) or want == got
+        for want, got in zip(rest, array.shape[1:], strict=True)
+    )
+    if not fits or len(array) < batch:
+        sizes = ", ".join(("samples", *("?" if v is None else str(v) for v in rest)))
+        many = f" and at least {batch} samples, the model's batch" if batch > 1 else ""
+        raise ModelError(where, f"{name} of shape [{sizes}]{many}", list(array.shape))
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:
@@ -104,27 +160,11 @@ def _read_arrays(path: Path) -> dict[str, Array]:
         raise ModelError(str(path), "an .npz of calibration samples", error) from None
 
 
-def _batches(array: Array, name: str, shape: Open, where: str) -> list[Array]:
-    """Samples in portions as large as the model takes; the last repeats some to be full."""
-    batch = shape[0] if shape and isinstance(shape[0], int) else 1
-    rest = shape[1:]
-    fits = len(rest) == array.ndim - 1 and all(
-        not isinstance(want, int) or want == got
-        for want, got in zip(rest, array.shape[1:], strict=True)
-    )
-    if not fits or len(array) < batch:
-        sizes = ", ".join(("samples", *("?" if v is None else str(v) for v in rest)))
-        many = f" and at least {batch} samples, the model's batch" if batch > 1 else ""
-        raise ModelError(where, f"{name} of shape [{sizes}]{many}", list(array.shape))
-    starts = (min(start, len(array) - batch) for start in range(0, len(array), batch))
-    return [array[start : start + batch] for start in starts]
-
-
 # Images -----------------------------------------------------------------------------------------
 
 
-class Images(Sequence[Batch]):
-    """Batches of the images of a folder, in the order of their names, each cut to the input's
+class Images(Samples):
+    """The images of a folder, in the order of their names, each cut to the input's
     proportions around its middle and resized.
 
     Raises:
@@ -144,20 +184,15 @@ class Images(Sequence[Batch]):
         if form is None:
             expected = f"input {self.name} of images, [N, C, H, W] or [N, H, W, C], for a folder"
             raise ModelError(where, expected, list(shape))
-        self.batch, self.channels, self.size, self.first = form
+        batch, self.channels, self.size, self.first = form
+        self.portions = _portions(len(self.files), batch)
         for numbers in (pixels.mean, pixels.std):
             if len(numbers) not in (1, self.channels):
                 expected = f"1 or {self.channels} numbers for the mean and the std of a pixel"
                 raise ModelError(where, expected, len(numbers))
 
-    def __len__(self) -> int:
-        return -(-len(self.files) // self.batch)
-
     def __getitem__(self, index: int) -> Batch:  # type: ignore[override]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        start = index * self.batch
-        files = [self.files[i % len(self.files)] for i in range(start, start + self.batch)]
+        files = [self.files[place] for place in self.portions[index]]
         return {self.name: np.stack([self._read(path) for path in files])}
 
     def _read(self, path: Path) -> Array:

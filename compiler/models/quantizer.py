@@ -131,7 +131,7 @@ def _with_corrected_biases(
 ) -> onnx.ModelProto:
     """Floats whose layers, quantized, have no mean error of their own."""
     result = copy.deepcopy(floats)
-    some = samples[: min(len(samples), NOISE_SAMPLES)]
+    some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder) / "first.onnx"
         quantize_model(floats, first, samples, recipe, where=where, progress=progress)

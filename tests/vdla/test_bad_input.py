@@ -75,13 +75,18 @@ def test_files_that_are_no_models(refused, tmp_path, command):
         "text": b"not a model",
         "half": whole[: len(whole) // 2],
         "cut": whole[:-3],
-        "module": b"VDLAMOD\n",
     }
     verb, *options = command
     for name, content in contents.items():
         (tmp_path / f"{name}.onnx").write_bytes(content)
         line = refused(verb, f"{name}.onnx", *options)
         assert line.startswith(f"{name}.onnx: expected an ONNX model, found ")
+    (tmp_path / "module.onnx").write_bytes(b"VDLAMOD\n")  # what it is, its first bytes say
+    assert refused(verb, "module.onnx", *options) == (
+        "module.onnx: expected at least 20 bytes, found 8: truncated"
+        if verb == "run"
+        else "model: expected an ONNX file or a bundled name, found module.onnx"
+    )
     (tmp_path / "empty.onnx").touch()
     assert refused(verb, "empty.onnx", *options) == (
         "empty.onnx: expected an ONNX model, found no operators in it"

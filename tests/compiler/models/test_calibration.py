@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.models.calibration import Pixels, batches, samples_of
+from vdla.compiler.models.calibration import Arrays, Pixels, samples_of
 
 FIRST, LAST = {"x": (2, 3, 6, 8)}, {"x": ("batch", 6, 8, 3)}
 
@@ -28,7 +28,9 @@ def test_a_folder_of_images_in_batches_of_either_layout(folder):
     first = samples_of(folder, FIRST, Pixels(), "model")
     assert len(first) == 3
     assert [each["x"].shape for each in first] == [(2, 3, 6, 8)] * 3
-    np.testing.assert_array_equal(first[2]["x"][1], first[0]["x"][0])  # the last repeats some
+    assert first.portions == [[0, 1], [2, 3], [3, 4]]  # the last repeats some
+    assert first.samples == 5
+    np.testing.assert_array_equal(first[2]["x"][0], first[1]["x"][1])
     last = samples_of(folder, LAST, Pixels(), "model")
     assert len(last) == 5
     np.testing.assert_array_equal(last[0]["x"][0].transpose(2, 0, 1), first[0]["x"][0])
@@ -83,7 +85,7 @@ def test_samples_that_are_no_numbers_are_refused(number):
     array = np.zeros((4, 3), np.float32)
     array[2, 1] = number
     with pytest.raises(ModelError) as caught:
-        batches({"x": array}, {"x": (1, 3)}, "samples.npz")
+        Arrays({"x": array}, {"x": (1, 3)}, "samples.npz")
     assert str(caught.value) == (
         "samples.npz: expected finite numbers in x, found others in sample 2"
     )
