@@ -78,7 +78,7 @@ def layer_noise(
     network = _Network(quantized)
     layers = network.layers(_results(floats))
     alone = _Alone(floats, network, layers)
-    in_network = _session(quantized, [network.seen(layer.output[0]) for layer in layers])
+    in_network = tensors_of(quantized, [network.seen(layer.output[0]) for layer in layers])
     sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     for number, sample in enumerate(samples):
         truth, own = alone.run(sample)
@@ -144,9 +144,9 @@ class _Alone:
     ) -> None:
         self.exact = network.rounded & _results(floats)
         wanted = [*self.exact, *(_of_floats(layer) for layer in layers), *more]
-        self.floats = _session(floats, wanted)
+        self.floats = tensors_of(floats, wanted)
         fed = network.with_exact_inputs(self.exact)
-        self.layers = _session(fed, [layer.output[0] for layer in layers])
+        self.layers = tensors_of(fed, [layer.output[0] for layer in layers])
 
     def run(self, sample: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         """The floats' tensors of a sample, and the results of the layers, both by name."""
@@ -283,7 +283,7 @@ def _results(model: onnx.ModelProto) -> set[str]:
     return names | {value.name for value in graph.input}
 
 
-def _session(
+def tensors_of(
     model: onnx.ModelProto, wanted: Sequence[str]
 ) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
     """A function that gives tensors of a network, by name, for its inputs."""

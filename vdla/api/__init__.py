@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vdla.api.compiling import compile
     from vdla.api.exploration import evaluate, explore_designs
     from vdla.api.host import host_time
-    from vdla.api.models import quantization_noise, quantize
+    from vdla.api.models import quantization_accuracy, quantization_noise, quantize
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
@@ -39,7 +39,7 @@ HOMES = {
     "vdla.api.compiling": ("compile",),
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
-    "vdla.api.models": ("quantization_noise", "quantize"),
+    "vdla.api.models": ("quantization_accuracy", "quantization_noise", "quantize"),
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
     "vdla.api.packages": ("package",),
@@ -60,7 +60,7 @@ HOMES = {
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
-    "offload", "package", "parse", "profile", "quantization_noise", "quantize",
+    "offload", "package", "parse", "profile", "quantization_accuracy", "quantization_noise", "quantize",
     "register_operator", "relu", "run",
     "same_schedule", "scan", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te",
     "tune", "while_loop",

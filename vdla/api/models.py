@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vdla.api.host import timed_model
 from vdla.boards import find_board
@@ -11,7 +13,8 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
-from vdla.compiler.models.calibration import Pixels
+from vdla.compiler.models.accuracy import Accuracy, accuracy, check_labels, read_labels
+from vdla.compiler.models.calibration import Pixels, Samples
 from vdla.compiler.models.noise import Noise, layer_noise
 from vdla.compiler.models.quantizer import (
     METHODS,
@@ -31,6 +34,9 @@ from vdla.options import Compile, Quantize, Run
 from vdla.options.spelling import UsageError, require, takes
 from vdla.runtime.devices.named import NAMES
 from vdla.runtime.module import Module
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @takes(Compile)
@@ -115,6 +121,47 @@ def quantization_noise(
     return layer_noise(floats, load_onnx(quantized), some, options.progress)
 
 
+def quantization_accuracy(
+    model: str | Path, quantized: str | Path, options: Quantize
+) -> tuple[Accuracy, Accuracy]:
+    """The accuracy of a classifier before and after it was quantized, on all samples.
+
+    Args:
+        model: of floats, in a file of any kind that ``compile`` takes.
+        quantized: its QDQ form, as ``quantize`` wrote it.
+        options: those with which it was quantized, with ``calibration`` and ``labels``.
+
+    Raises:
+        ModelError: the model, the samples or the labels don't fit.
+        UsageError: no labels.
+    """
+    if options.labels is None or options.calibration is None:
+        raise UsageError("--labels: expected labels and the samples that they are of, found none")
+    floats = prepared_model(onnx_file(model), options.shapes)
+    samples = _labelled(floats, str(model), options)
+    labels = _labels(options.labels)
+    before, after = (
+        accuracy(each, samples, labels, options.progress) for each in (floats, load_onnx(quantized))
+    )
+    return before, after
+
+
+def _labelled(floats: ModelProto, where: str, options: Quantize) -> Samples:
+    """The samples of options with labels, of which there is one for each."""
+    pixels = Pixels(options.mean, options.std)
+    samples = samples_for(floats, where, options.calibration, options.shapes, pixels)
+    assert isinstance(samples, Samples)
+    assert options.labels is not None
+    named = isinstance(options.labels, str | Path)
+    check_labels(_labels(options.labels), samples, str(options.labels) if named else "labels")
+    return samples
+
+
+def _labels(labels: str | Path | Sequence[int]) -> Sequence[int]:
+    """Labels, or those in a file."""
+    return read_labels(Path(labels)).tolist() if isinstance(labels, str | Path) else labels
+
+
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
     """Writes the QDQ form of a float model, in a file of any kind that ``compile`` takes, to
     ``output``; without ``options`` on random samples.
@@ -127,6 +174,8 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
     if options.calibrate not in METHODS:
         expected = ", ".join(METHODS)
         raise UsageError(f"--calibrate: expected one of {expected}, found {options.calibrate}")
+    if options.labels is not None:  # before hours of calibration
+        _labelled(prepared_model(onnx_file(model), options.shapes), str(model), options)
     quantize_model(
         onnx_file(model), output, options.calibration, options.shapes, _recipe(options),
         Pixels(options.mean, options.std), options.progress,

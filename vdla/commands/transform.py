@@ -18,6 +18,7 @@ from vdla.commands.output import (
     table,
     write_text,
 )
+from vdla.compiler.models.accuracy import Accuracy
 from vdla.compiler.models.noise import Noise
 from vdla.options import Compile, Quantize
 
@@ -70,8 +71,12 @@ def quantize(model: Path, output: Path, options: Quantize, report: Path | None, 
         options = replace(options, progress=update)
         api.quantize(model, output, options)
         noise = api.quantization_noise(model, output, options) if report or json else None
+        task = api.quantization_accuracy(model, output, options) if options.labels else None
+    if task is not None:
+        before, after = task
+        log.print(f"accuracy of {before.samples:,} samples: floats {before}, quantized {after}")
     if noise is not None:
-        _show_noise(model, output, noise, options, report, json)
+        _show_noise(model, output, noise, options, report, task if json else None, json)
     if options.calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")
@@ -83,7 +88,13 @@ MOST_ROWS = 10  # of layers that lose most
 
 
 def _show_noise(
-    model: Path, output: Path, noise: Noise, options: Quantize, report: Path | None, json: bool
+    model: Path,
+    output: Path,
+    noise: Noise,
+    options: Quantize,
+    report: Path | None,
+    task: tuple[Accuracy, Accuracy] | None,
+    json: bool,
 ) -> None:
     """Prints the layers that lose most themselves, or all as JSON; writes the page."""
     if report is not None:
@@ -93,7 +104,15 @@ def _show_noise(
         write_text(report, page, model, output)
     if json:
         layers = [layer.to_json() for layer in noise.layers]
-        print_json({"written": str(output), "samples": noise.samples, "layers": layers})
+        both = dict(zip(("floats", "quantized"), map(vars, task), strict=True)) if task else None
+        print_json(
+            {
+                "written": str(output),
+                "samples": noise.samples,
+                "accuracy": both,
+                "layers": layers,
+            }
+        )
         return
     worst = sorted(noise.layers, key=lambda layer: layer.own)[:MOST_ROWS]
     rows = [

@@ -22,8 +22,8 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--model",
     ),
     "The quantization": (
-        "--calibration", "--mean", "--std", "--calibrate", "--percentile", "--per-tensor",
-        "--symmetric", "--range", "--exclude", "--equalize", "--correct-bias",
+        "--calibration", "--labels", "--mean", "--std", "--calibrate", "--percentile",
+        "--per-tensor", "--symmetric", "--range", "--exclude", "--equalize", "--correct-bias",
     ),
     "The device and the host": devices.SECTION,
     "Measurement": (

@@ -199,14 +199,19 @@ class Quantize(Sized):
     studies, poor for accuracy. ``calibrate`` says what ranges are made of samples: "minmax" takes
     all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
     "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
-    of what samples say; ``exclude`` are nodes that stay floats. Two repairs come first:
-    ``equalize`` gives all channels between two layers ranges alike, and ``correct_bias`` takes the
-    mean errors of the layers' channels off their biases.
+    of what samples say; ``exclude`` are nodes that stay floats. ``labels`` are the samples'
+    classes, for the accuracy before and after. Two repairs come first: ``equalize`` gives all
+    channels between two layers ranges alike, and ``correct_bias`` takes the mean errors of the
+    layers' channels off their biases.
     """
 
     calibration: str | Path | Mapping[str, Any] | None = option(
         None, "--calibration", typed=Path | None, metavar="X.npz|FOLDER",
         help="Samples: one array per input, or a folder of images.",
+    )  # fmt: skip
+    labels: str | Path | Sequence[int] | None = option(
+        None, "--labels", typed=Path | None, only=[Only("calibration")], metavar="F.npy|F.txt",
+        help="A class for each sample: print the accuracy before and after.",
     )  # fmt: skip
     calibrate: str = option(
         "minmax", "--calibrate", typed=str, metavar="HOW",

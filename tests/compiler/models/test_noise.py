@@ -119,3 +119,42 @@ def test_a_report_over_its_model_is_refused(vdla, models):
     assert done.code == 2
     assert "floats.onnx" in done.err
     assert not (floats.parent / "r.onnx").exists()
+
+
+# Accuracy ----------------------------------------------------------------------------------------
+
+
+def test_accuracy_is_the_share_of_best_classes(vdla, models, tmp_path):
+    floats, _, samples, (first, second) = models
+    scores = np.maximum(samples @ first, 0) @ second
+    ranks = (-scores).argsort(1)
+    labels = ranks[:, 0].copy()
+    labels[:8] = ranks[:8, 3]  # among the best five
+    labels[8:12] = ranks[8:12, 6]
+    np.savez(tmp_path / "s.npz", x=samples)
+    (tmp_path / "labels.txt").write_text("\n".join(map(str, labels)))
+    done = vdla(
+        "quantize", floats, "-o", tmp_path / "q.onnx", "--calibration", tmp_path / "s.npz",
+        "--labels", tmp_path / "labels.txt", "--json",
+    )  # fmt: skip
+    both = done.json["accuracy"]
+    assert both["floats"] == {"top1": 20 / 32, "top5": 28 / 32, "samples": 32}
+    assert both["quantized"]["samples"] == 32
+    assert "accuracy of 32 samples: floats 62.50 % (top-5 87.50 %), quantized " in done.err
+
+
+def test_labels_that_do_not_fit_are_refused_before_anything_is_written(vdla, models, tmp_path):
+    floats, _, samples, _ = models
+    np.savez(tmp_path / "s.npz", x=samples)
+    target, labels = tmp_path / "q.onnx", tmp_path / "labels.npy"
+    asked = ("quantize", floats, "-o", target, "--labels", labels)
+    calibrated = (*asked, "--calibration", tmp_path / "s.npz")
+    assert "--labels: expected --calibration, found none" in vdla(*asked).err
+    assert f"{labels}: expected labels: a .npy of integers" in vdla(*calibrated).err
+    np.save(labels, np.zeros(31, np.int64))
+    assert f"{labels}: expected a label for each of 32 samples, found 31" in vdla(*calibrated).err
+    np.save(labels, np.zeros(32))
+    assert "found float64 of shape [32]" in vdla(*calibrated).err
+    assert not target.exists()
+    np.save(labels, np.full(32, 8))
+    assert "dense: expected labels below 8, found 8" in vdla(*calibrated).err
