@@ -60,10 +60,9 @@ HOMES = {
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
-    "offload", "package", "parse", "profile", "quantization_accuracy", "quantization_noise", "quantize",
-    "register_operator", "relu", "run",
-    "same_schedule", "scan", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te",
-    "tune", "while_loop",
+    "offload", "package", "parse", "profile", "quantization_accuracy", "quantization_noise",
+    "quantize", "register_operator", "relu", "run", "same_schedule", "scan", "set_at",
+    "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "while_loop",
 ]  # fmt: skip
 
 
