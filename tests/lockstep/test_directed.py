@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vdla.analysis.case import Case, Ending
-from vdla.analysis.directed import RESULTS_AT, directed
+from vdla.analysis.directed import RESULTS_AT, _vectors, directed
 from vdla.analysis.machines import simulate
 from vdla.isa.config import config_names, load_config
 
@@ -23,7 +23,7 @@ def test_numbers_of_every_size_give_results_that_depend_on_every_bit(name):
         )
         assert outcome.ending == Ending.FINISH
         dram = np.frombuffer(outcome.memories["dram"], np.uint8)
-        vectors = min(12, config.depth("acc") // 9)
+        vectors = _vectors(config)
         lanes = vectors * config.block_out
         narrow += dram[RESULTS_AT : RESULTS_AT + lanes].view(np.int8).tolist()
         wide += dram[RESULTS_AT + 4096 :][: 16 * lanes].view(np.int32).tolist()

@@ -71,7 +71,7 @@ def _ties(config: Config, rng: Random) -> Program:
 def _numbers(config: Config, rng: Random) -> Program:
     """Products of numbers of every size: of GEMM, of ALU, and requantized to what int8 holds, so
     that each bit of a product decides about some result."""
-    n = min(12, config.depth("acc") // 9)  # vectors
+    n = _vectors(config)
     tiles = min(4, n, config.depth("wgt"))
     values = [_number(rng, 32) for _ in range(n * config.block_out)]
     scales = [_fitting_scale(rng, value) for value in values]
@@ -107,6 +107,13 @@ def _numbers(config: Config, rng: Random) -> Program:
     data = {at: np.array(part, np.int64).astype(np.int32).tobytes() for at, part in words.items()}
     data[DATA_AT + 8192] = rng.randbytes(tiles * config.block_in * config.block_out)
     return Program(config, [*loads, *work, narrow, wide, Finish()], DRAM_BYTES // 2, data)
+
+
+def _vectors(config: Config) -> int:
+    """Vectors of numbers that ACC holds nine times, and DRAM's room for results five times: none
+    where ACC is small, and then the program moves nothing."""
+    room = (DRAM_BYTES // 2 - RESULTS_AT - 4096) // config.acc_entry // 5
+    return min(12, config.depth("acc") // 9, room)
 
 
 def _number(rng: Random, bits: int) -> int:

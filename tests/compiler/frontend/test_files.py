@@ -16,6 +16,7 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.python_files import load_function
 from vdla.compiler.models import model_path
 from vdla.support.errors import UserError
+from vdla.support.install import pip_install
 
 
 @pytest.fixture(autouse=True)
@@ -160,6 +161,5 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(package, tmp_p
     with pytest.raises(UserError) as caught:
         onnx_file(model)
     assert str(caught.value) == (
-        f"{model}: expected the package {package}, found none; "
-        f"install with: pip install 'vdla[{package}]'"
+        f"{model}: expected the package {package}, found none; install with: {pip_install(package)}"
     )

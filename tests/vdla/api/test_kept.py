@@ -16,6 +16,7 @@ from vdla.compiler.user import REGISTERED
 from vdla.isa.config import load_config
 from vdla.options import Run
 from vdla.runtime.errors import ModuleError
+from vdla.support.files import seal_of
 
 TINY = load_config("tiny")
 
@@ -96,7 +97,7 @@ def test_a_damaged_module_is_compiled_again(compilations, damage):
     kept.compiled("digits", TINY, Run())
     place = kept._place(model_path("digits"), TINY, Run())
     if damage is None:
-        kept.seal_of(place).unlink()
+        seal_of(place).unlink()
     else:
         place.write_bytes(damage)
     kept.compiled("digits", TINY, Run())
@@ -148,7 +149,7 @@ def test_the_longest_unused_go_first(compilations, monkeypatch):
     monkeypatch.setattr(kept, "MOST_BYTES", 2 * size + size // 2)
     kept.compiled("digits", configs[2], Run())
     assert [place.exists() for place in places] == [True, False, True]
-    assert not kept.seal_of(places[1]).exists()
+    assert not seal_of(places[1]).exists()
 
 
 def test_a_run_that_took_a_module_is_a_run_that_compiled(compilations):
