@@ -36,6 +36,7 @@ def netlist(out):
     return find_netlist(ULX3S, TINY, MAPPED, folder, lambda what, done, total: None)
 
 
+@pytest.mark.long
 def test_the_command_compares_a_netlist_with_the_simulator(vdla, out, netlist):
     done = vdla("lockstep", "--board", "ulx3s", "-c", "tiny", "--netlist", "synth", "--out", out,
                 "--programs", 30, "--json")  # fmt: skip
@@ -45,6 +46,7 @@ def test_the_command_compares_a_netlist_with_the_simulator(vdla, out, netlist):
     assert done.json["faulted"] > 0
 
 
+@pytest.mark.long
 def test_the_netlist_that_is_there_is_taken(netlist, out):
     before = netlist.stat().st_mtime_ns
     again = find_netlist(ULX3S, TINY, MAPPED, netlist.parent, lambda what, done, total: None)
@@ -84,6 +86,7 @@ def test_planted_faults_are_found_in_their_copies_alone(netlist):
     (("MULT18X18D", "REG_PIPELINE_CLK", "CLK0"), "expected REG_PIPELINE_CLK NONE, found CLK0"),
     (("DP16KD", "DATA_WIDTH_B", "00010010"), "expected a block RAM whose ports have the same"),
 ])  # fmt: skip
+@pytest.mark.long
 def test_a_cell_that_is_set_otherwise_is_refused(netlist, tmp_path, change, message):
     kind, parameter, value = change
     changed = json.loads(netlist.read_text())
@@ -98,6 +101,7 @@ def test_a_cell_that_is_set_otherwise_is_refused(netlist, tmp_path, change, mess
     ("CLKI", "expected clk25_0__io at the PLL's input, found another net"),
     ("CLKOS", "expected one of the PLL's clocks for registers at CLK, found another net"),
 ])  # fmt: skip
+@pytest.mark.long
 def test_a_clock_from_elsewhere_is_refused(netlist, tmp_path, pin, message):
     changed = json.loads(netlist.read_text())
     module = changed["modules"]["vdla"]
@@ -108,6 +112,7 @@ def test_a_clock_from_elsewhere_is_refused(netlist, tmp_path, pin, message):
         read_circuit(tmp_path / MAPPED, ULX3S, TINY)
 
 
+@pytest.mark.long
 def test_an_unknown_cell_is_named(netlist, tmp_path):
     changed = json.loads(netlist.read_text())
     next(iter(changed["modules"]["vdla"]["cells"].values()))["type"] = "SERDES"

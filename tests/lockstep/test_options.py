@@ -72,6 +72,7 @@ def test_forwarding_and_the_window(config):
     assert_equal(config, 100)
 
 
+@pytest.mark.long
 def test_entries_of_inp_longer_than_those_of_acc():
     """A LOAD of ACC wrote the beats before its own."""
     assert_equal(LONG_ENTRIES, 40)

@@ -36,11 +36,8 @@ def assert_equal(config, programs, coverage=None):
     assert not tally.failed, (tally.differences, tally.unexpected)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [pytest.param(SMALL, marks=pytest.mark.long), BESIDE],
-    ids=["in COMPUTE", "in VECTOR"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("config", [SMALL, BESIDE], ids=["in COMPUTE", "in VECTOR"])
 def test_reciprocals(config):
     assert_equal(config, 120)
 

@@ -35,6 +35,7 @@ def assert_equal(config, programs, coverage=None):
     assert not tally.failed, (tally.differences, tally.unexpected)
 
 
+@pytest.mark.long
 def test_two_tables():
     assert_equal(TABLES, 100)
 

@@ -34,6 +34,7 @@ def test_a_figure_keeps_its_bound(house, name):
     assert house_bounds.number(house, name) <= BOUNDS[name], house.get(name)
 
 
+@pytest.mark.long
 def test_without_ruff_it_says_so_in_a_line(tmp_path):
     (tmp_path / "ruff.py").write_text("raise SystemExit('no ruff')")
     done = subprocess.run(

@@ -47,6 +47,7 @@ def test_some_operators():
     )
 
 
+@pytest.mark.long
 def test_some_operators_on_a_gpu(gpu):
     names = ("Gemm", "Softmax", "ConvTranspose")
     command = [sys.executable, RUNNER, "--device=gpu", "--part=1/3", "--json"]

@@ -76,9 +76,10 @@ def test_a_transformer(tmp_path):
 
 @pytest.mark.parametrize(
     "network",
-    [sequences.encoder, pytest.param(networks.mobilenet, marks=pytest.mark.long)],
+    [sequences.encoder, networks.mobilenet],
     ids=["encoder", "mobilenet"],
 )
+@pytest.mark.long
 def test_networks_of_halves(network, tmp_path):
     path = saved(halved(network()), tmp_path)
     check_same(path, inputs_of(path), within=1e-2)

@@ -82,6 +82,7 @@ def check(function, trace):
     assert alike(arrays[-1], wanted[-1])
 
 
+@pytest.mark.long
 @few
 @given(expressions(), st.integers(0, 2**31))
 def test_every_schedule_computes_what_the_expression_says(expression, seed):
