@@ -102,9 +102,13 @@ import numpy as np
 import torch
 
 
-class Net(torch.nn.Sequential):
+class Net(torch.nn.Module):
     def __init__(self):
-        super().__init__(torch.nn.Conv2d(1, 16, 3), torch.nn.Flatten(), torch.nn.Linear(576, 10))
+        super().__init__()
+        self.conv, self.dense = torch.nn.Conv2d(1, 16, 3), torch.nn.Linear(576, 10)
+
+    def forward(self, image):
+        return self.dense(self.conv(image).flatten(1))
 
     def example_inputs(self):
         return (torch.zeros(1, 1, 8, 8),)
