@@ -91,4 +91,5 @@ def name_of(function: Function) -> str:
 
 def as_array(value: object) -> Array:
     """Elements of an array of any kind, by DLPack or numpy's protocol."""
-    return np.asarray(value)
+    detached = value.detach() if hasattr(value, "detach") else value  # a tensor that has a gradient
+    return np.asarray(detached)

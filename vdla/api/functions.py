@@ -251,15 +251,22 @@ def _samples(captured: Captured, batches: Iterable[object], names: list[str]) ->
     """All batches of a loader, by the names of the inputs."""
     columns: dict[str, list[Array]] = {name: [] for name in names}
     for batch in batches:
-        if isinstance(batch, Mapping):
-            values = [batch[name] for name in names]
-        else:
-            values = list(batch)[: len(names)] if isinstance(batch, list | tuple) else [batch]
+        values = _values_of(batch, names)
+        if len(values) < len(names):
+            expected = f"calibration: expected batches of {', '.join(names)}"
+            raise UsageError(f"{expected}, found one of {len(values)} arguments")
         for name, value in zip(names, values, strict=True):
             columns[name].append(as_array(value))
     if not next(iter(columns.values()), []):
         raise UsageError("calibration: expected batches of arguments, found none")
     return {name: np.concatenate(arrays) for name, arrays in columns.items()}
+
+
+def _values_of(batch: object, names: list[str]) -> list[object]:
+    """A batch's values for some inputs; fewer where it has no more."""
+    if isinstance(batch, Mapping):
+        return [batch[name] for name in names if name in batch]
+    return list(batch)[: len(names)] if isinstance(batch, list | tuple) else [batch]
 
 
 def _quantized(captured: Captured, path: Path, samples: Mapping[str, Array], where: str) -> Path:

@@ -114,6 +114,9 @@ def test_what_cannot_be_compiled_is_refused_in_one_line(net):
     assert refusal(module, (image(),), config="tiny", calibration=[]) == (
         "calibration: expected batches of arguments, found none"
     )
+    assert refusal(module, (image(),), config="tiny", calibration=[{"y": image()}]) == (
+        "calibration: expected batches of x, found one of 0 arguments"
+    )
     assert refusal(type(module), device="cpu") == (
         "model: expected a module, a .vdla or ONNX file or a bundled name, found type"
     )
