@@ -117,9 +117,10 @@ def quantize(
     noted = {name: array.shape for name, array in samples[0].items()} if shapes else None
     floats = _prepared(model, where, recipe)
     forget_source(floats)
+    _check_recipe(recipe, floats, where)
     if recipe.correct_bias:
         floats = _with_corrected_biases(floats, samples, recipe, where, progress)
-    quantize_model(floats, target, samples, recipe, noted=noted, where=where, progress=progress)
+    _quantize_folded(floats, target, samples, recipe, noted, where, progress)
 
 
 def _with_corrected_biases(
@@ -134,7 +135,7 @@ def _with_corrected_biases(
     some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
     with tempfile.TemporaryDirectory() as folder:
         first = Path(folder) / "first.onnx"
-        quantize_model(floats, first, samples, recipe, where=where, progress=progress)
+        _quantize_folded(floats, first, samples, recipe, None, where, progress)
         errors = mean_errors(floats, onnx.load(str(first)), some, layer_axes(floats))
     correct_biases(result, errors)
     return result
@@ -182,6 +183,15 @@ class _Reader:
         return sample
 
 
+def float_model(source: str | Path, shapes: Shapes | None = None) -> onnx.ModelProto:
+    """The float model in a file, as it is.
+
+    Raises:
+        ModelError: it isn't one.
+    """
+    return _load(Path(source), shapes)
+
+
 def prepared_model(
     source: str | Path, shapes: Shapes | None = None, recipe: Recipe = PLAIN
 ) -> onnx.ModelProto:
@@ -212,8 +222,7 @@ def _folded(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
         try:
             quant_pre_process(str(given), str(folded), skip_symbolic_shape=True)
         except Exception as error:  # onnxruntime has no common base class for its errors
-            expected = "a model onnxruntime can quantize"
-            raise ModelError(where, expected, first_line(error)) from None
+            raise _refusal(where, error, model) from None
         return onnx.load(str(folded))
 
 
@@ -234,26 +243,37 @@ def quantize_model(
         ModelError: onnxruntime can't, or the recipe names what the model hasn't; opens with
             ``where``, or with the graph's name.
     """
+    place = where or model.graph.name
+    _check_recipe(recipe, model, place)
+    _quantize_folded(_folded(model, place), target, samples, recipe, noted, place, progress)
+
+
+def _quantize_folded(
+    model: onnx.ModelProto,
+    target: str | Path,
+    samples: Sequence[Mapping[str, Array]],
+    recipe: Recipe,
+    noted: Mapping[str, Sequence[int]] | None,
+    where: str,
+    progress: Progress,
+) -> None:
+    """Quantizes a model whose batch normalizations are folded; otherwise as ``quantize_model``."""
     from onnxruntime.quantization import (
         CalibrationMethod,
         QuantFormat,
         QuantType,
         quantize_static,
     )
-    from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    place = where or model.graph.name
-    _check_recipe(recipe, model, place)
     methods = dict(zip(METHODS, ("MinMax", "Entropy", "Percentile", "Distribution"), strict=True))
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
-        source, folded, written = (Path(folder) / f"{n}.onnx" for n in ("float", "folded", "q"))
+        source, written = (Path(folder) / f"{name}.onnx" for name in ("folded", "q"))
         onnx.save(model, str(source))
         try:
-            quant_pre_process(str(source), str(folded), skip_symbolic_shape=True)
             quantize_static(
-                str(folded),
+                str(source),
                 str(written),
                 _Reader(samples, progress),
                 quant_format=QuantFormat.QDQ,
@@ -265,7 +285,7 @@ def quantize_model(
                 extra_options=_options(recipe),
             )
             if has_recurrent(model):
-                ranges = recurrent_ranges(onnx.load(str(folded)), samples)
+                ranges = recurrent_ranges(onnx.load(str(source)), samples)
                 onnx.save(quantize_recurrent(onnx.load(str(written)), ranges), str(written))
             if noted:
                 done = onnx.load(str(written))
@@ -274,9 +294,7 @@ def quantize_model(
         except ModelError:
             raise
         except Exception as error:  # onnxruntime has no common base class for its errors
-            result = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
-            expected = "a model onnxruntime can quantize"
-            raise ModelError(place, expected, result + _makers(model.graph, result)) from None
+            raise _refusal(where, error, model) from None
         os.replace(written, target)
 
 
@@ -310,6 +328,13 @@ def _check_recipe(recipe: Recipe, model: onnx.ModelProto, where: str) -> None:
     for name, (low, high) in recipe.ranges.items():
         if not low < high:
             raise ModelError(where, f"a range of {name} that isn't empty", f"{low} to {high}")
+
+
+def _refusal(where: str, error: Exception, model: onnx.ModelProto) -> ModelError:
+    """An error of onnxruntime's quantizer, with the nodes of the tensors that it names."""
+    text = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
+    expected = "a model onnxruntime can quantize"
+    return ModelError(where, expected, text + _makers(model.graph, text))
 
 
 def _makers(graph: onnx.GraphProto, text: str) -> str:

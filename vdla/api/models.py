@@ -20,6 +20,7 @@ from vdla.compiler.models.quantizer import (
     METHODS,
     NOISE_SAMPLES,
     Recipe,
+    float_model,
     prepared_model,
     samples_for,
 )
@@ -175,7 +176,7 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
         expected = ", ".join(METHODS)
         raise UsageError(f"--calibrate: expected one of {expected}, found {options.calibrate}")
     if options.labels is not None:  # before hours of calibration
-        _labelled(prepared_model(onnx_file(model), options.shapes), str(model), options)
+        _labelled(float_model(onnx_file(model), options.shapes), str(model), options)
     quantize_model(
         onnx_file(model), output, options.calibration, options.shapes, _recipe(options),
         Pixels(options.mean, options.std), options.progress,
