@@ -15,12 +15,12 @@ from types import FrameType, TracebackType
 import onnx
 import torch
 
-from vdla.compiler.frontend.sources import note_line
+from vdla.compiler.frontend.sources import is_library, note_line
 
 SCOPES, STACK = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
 FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 QUOTED = re.compile(r"'([^']*)'")
-LIBRARIES = (Path(torch.__file__).resolve().parent, Path(__file__).resolve().parents[2])
+LIBRARIES = (Path(torch.__file__).resolve().parent,)
 
 
 def name_nodes(model: onnx.ModelProto) -> None:
@@ -58,7 +58,7 @@ def _line(stack: str) -> str:
     frames = [
         f"{path}:{line}, in {function}"
         for path, line, function in FRAME.findall(stack)
-        if not _is_library(path)
+        if not is_library(path, LIBRARIES)
     ]
     return frames[-1] if frames else ""
 
@@ -72,7 +72,7 @@ def place_of_error(error: BaseException, module: torch.nn.Module) -> str:
     lines = [
         f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
         for frame, line in frames
-        if not _is_library(frame.f_code.co_filename)
+        if not is_library(frame.f_code.co_filename, LIBRARIES)
     ]
     line = lines[-1] if lines else _line(str(error))
     return f"{f', in module {inside[-1]}' if inside else ''}{f', at {line}' if line else ''}"
@@ -87,9 +87,3 @@ def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     while traceback is not None:
         yield traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
-
-
-def _is_library(path: str) -> bool:
-    """Whether a file is PyTorch's or the compiler's, or code that was made at run time."""
-    place = Path(path)
-    return path.startswith("<") or any(place.is_relative_to(folder) for folder in LIBRARIES)
