@@ -160,15 +160,15 @@ class _Counter:
         config, memory = self.config, Mem(int(row[_L_MEMORY]))
         entries = tile_entries(row)
         loaded = int(row[_L_X] * row[_L_Y] * row[_L_Z])
-        self.loaded_bytes += loaded * config.entry(memory.name.lower())
-        buffer = memory.buffer
+        size, buffer = config.entry(memory.name.lower()), memory.buffer
+        self.loaded_bytes += loaded * size
         bits = 8 * config.entry(buffer)
         if buffer == "acc":
             self._access("acc", entries, bits, writes=True)
         elif results := memory.results(config):
             self._access(buffer, entries * results, bits // results, writes=True)
         else:
-            beats = ceil_div(bits, self.port_bits)
+            beats = ceil_div(8 * size, self.port_bits)
             self._access(buffer, loaded * beats, bits // beats, writes=True)
             self._access(buffer, entries - loaded, bits, writes=True)
         if memory == Mem.UOP and entries:

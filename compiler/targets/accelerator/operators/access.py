@@ -2,11 +2,12 @@
 
 One dimension of a tensor is read at
 
-    index := offset + stride * (base + step * axis + step * axis + …)
+    index := offset + stride * ((base + step * axis + step * axis + …) // places)
 
 The sum in brackets is where the expression's reduction looks; a LOAD brings everything between the
 first and the last such place. Outside the brackets is what lies between the reduction and memory:
 padding moves a tensor by ``offset``, and only every ``stride``-th of its entries is loaded at all.
+Of a tensor whose entries hold several ``places`` each, as bytes hold nibbles, it loads whole ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import IterVar
 from vdla.compiler.tir.arith import affine
-from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.tir.ir import Binary, Const, Expr, Var
 from vdla.compiler.tir.visitor import loads
 
 Size = float | NDArray[Any]  # a number, or a column with one for each candidate
@@ -55,6 +56,7 @@ class Index:
     base: int = 0
     stride: int = 1
     offset: int = 0
+    places: int = 1
 
     @property
     def axes(self) -> tuple[Var, ...]:
@@ -71,13 +73,15 @@ class Index:
 
     def span(self, sizes: Mapping[Var, Size]) -> Size:
         """Entries under a full portion, with the padding; sizes may be columns."""
-        return 1 + sum(step * (sizes.get(axis, extent(axis)) - 1) for axis, step in self.terms)
+        span = 1 + sum(step * (sizes.get(axis, extent(axis)) - 1) for axis, step in self.terms)
+        return span if self.places == 1 else -(-span // self.places)
 
     def _inside(self, portion: Sequence[range]) -> int:
         """Entries of the tensor between the first and the last that some iterations look at."""
         steps = [step for _, step in self.terms]
         low = self.base + sum(s * at.start for s, at in zip(steps, portion, strict=True))
         high = 1 + self.base + sum(s * at[-1] for s, at in zip(steps, portion, strict=True))
+        low, high = low // self.places, -(-high // self.places)
         first = max(low, -(self.offset // self.stride))
         end = min(high, -((self.offset - self.size) // self.stride))
         return max(end - first, 0)
@@ -132,6 +136,11 @@ def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tup
 
 def _index(expr: Expr, size: int, places: Mapping[Var, Index]) -> Index:
     """An index of a stage's body, with the stage's own axes replaced by what they stand for."""
+    if isinstance(expr, Binary) and expr.op == "floordiv" and isinstance(expr.b, Const):
+        whole = _index(expr.a, size, places)
+        if whole.stride != 1 or whole.offset or whole.places != 1:
+            raise AccessError(f"expected an index of whole entries, found {expr}")
+        return replace(whole, places=int(expr.b.value))
     form = affine(expr)
     if form is None:
         raise AccessError(f"expected an index that is affine in the axes, found {expr}")
@@ -141,7 +150,7 @@ def _index(expr: Expr, size: int, places: Mapping[Var, Index]) -> Index:
         offset = constant + step * inner.offset
         return replace(inner, size=size, stride=step * inner.stride, offset=offset)
     parts = [(step, places.get(axis, Index(0, ((axis, 1),)))) for axis, step in terms.items()]
-    if any(each.stride != 1 for _, each in parts):
+    if any(each.stride != 1 or each.places != 1 for _, each in parts):
         raise AccessError(f"expected an index with one stride, found {expr}")
     merged: dict[Var, int] = {}
     for step, each in parts:

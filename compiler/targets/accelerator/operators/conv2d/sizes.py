@@ -68,7 +68,7 @@ class ConvSizes(Windowed):
     """``inputs`` and ``outputs`` count channel blocks per group.
 
     ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization. With ``table`` the
-    result is looked up in a table.
+    result is looked up in a table. With ``weights4`` the weights lie in DRAM as nibbles.
     """
 
     batch: int
@@ -88,6 +88,7 @@ class ConvSizes(Windowed):
     residual: Residual | None = None
     fixed: bool = False  # whether the residual is the same at all pixels
     table: bool = False
+    weights4: bool = False
 
     @property
     def sampling(self) -> tuple[int, int]:

@@ -108,8 +108,10 @@ class Space:
         if tile.stationary == "wgt":  # a portion of what is kept lies densely
             legal &= (tile.inputs == s.inputs) | (tile.weights == tile.outputs)
         most = np.where(legal, MOST_STAGES, 0)
-        for name, tensor, inside in (("inp", e.data, step), ("wgt", e.weight, part)):
-            entry = getattr(c, f"{name}_entry")
+        wgt = "wgt4" if s.weights4 else "wgt"
+        operands = ("inp", "inp", e.data, step), ("wgt", wgt, e.weight, part)
+        for name, memory, tensor, inside in operands:
+            entry = c.entry(memory)
             if tile.stationary == name:
                 kept = kept_copies(s, tile) * nest.held(tensor, nest.inside("tile")) // entry
                 most = np.where(kept <= c.depth(name), most, 0)
