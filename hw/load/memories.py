@@ -28,7 +28,8 @@ def to_acc(memory: Value) -> Value:
 def direct(config: Config) -> tuple[str, ...]:
     """Memories that take single beats."""
     others = {Mem.ACC.buffer, *stepped(config)}
-    return tuple(each.buffer for each in memories(config) if each.buffer not in others)
+    buffers = dict.fromkeys(each.buffer for each in memories(config))
+    return tuple(buffer for buffer in buffers if buffer not in others)
 
 
 def stepped(config: Config) -> dict[str, Mem]:
@@ -50,9 +51,10 @@ def times_factor(
     config: Config, memory: Value, value: Value, factor: Callable[[str], int]
 ) -> Value:
     """``value`` times the ``factor`` of the memory: a choice among the factors that differ."""
-    factors = [factor(each.name.lower()) for each in memories(config)]
-    distinct = sorted(set(factors))
-    which = Array(Const(distinct.index(f), range(len(distinct))) for f in factors)[memory]
+    factors = {each.value: factor(each.name.lower()) for each in memories(config)}
+    distinct = sorted(set(factors.values()))
+    numbers = (distinct.index(factors.get(n, distinct[0])) for n in range(max(factors) + 1))
+    which = Array(Const(number, range(len(distinct))) for number in numbers)[memory]
     return Array(scaled(value, f) for f in distinct)[which]
 
 

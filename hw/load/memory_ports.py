@@ -1,7 +1,7 @@
 """LOAD's write ports: one for each memory, as ``memories.py`` sorts them.
 
 1. Direct memories, as INP, WGT and UOP, take each beat in its column of the entry as it comes, and
-   a whole entry of padding at once.
+   a whole entry of padding at once. Options add forms of them, whose beats fill several columns.
 2. ACC takes whole entries, so the beats of one are held until its last. An entry of ACC8 is widened
    on the way: each byte, less the zero point, becomes an int32 lane. INP takes whole entries too
    where others write it, which have its port in the other cycles.
@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import ClassVar
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
+from vdla.hw.hooks import Hooks, hooks_of
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import beats, lanes, subtract_selected
 from vdla.hw.load.memories import stepped, to_acc
@@ -50,6 +52,16 @@ class MemoryPorts:
     stepped: Mapping[str, Port]  # by the memories' names
 
 
+class FormHooks(Hooks):
+    """Seam of direct memories: an option's ``memory`` is one of them in another form."""
+
+    memory: ClassVar[Mem]
+
+    def columns(self, beat: Value) -> Value:
+        """The beats of the memory itself that a beat of the form becomes."""
+        raise NotImplementedError
+
+
 class MemoryWrites:
     """Drives ``ports`` with what is ``written``."""
 
@@ -80,15 +92,28 @@ class MemoryWrites:
         return Cat(held, written.beat)
 
     def _write_beats(self, name: str, port: Port) -> None:
+        m, written, columns, beat = self.m, self.written, len(port.enable), self.written.beat
+        forms = [each for each in hooks_of(FormHooks, self.config) if each.memory.buffer == name]
+        self._enable(port, Mem.named(name.upper()), 1)
+        for form in forms:
+            value = form.columns(written.beat)
+            count = len(value) // len(written.beat)
+            self._enable(port, form.memory, count)
+            beat = Mux(written.tile.memory == form.memory, value, beat.replicate(count))
+        value = Mux(written.is_data, beat, self._padding().replicate(len(beat) // len(written.beat)))
+        data = value.replicate(len(port.data) // len(value))
+        m.d.comb += [port.address.eq(written.entry), port.data.eq(data)]
+
+    def _enable(self, port: Port, memory: Mem, count: int) -> None:
+        """The columns of a direct memory that a beat fills, ``count`` of them; all of padding."""
         m, written, columns = self.m, self.written, len(port.enable)
-        with m.If(written.tile.memory == Mem.named(name.upper())):
+        with m.If(written.tile.memory == memory):
             with m.If(written.consume):
-                column = (written.beats_left == columns - n for n in range(columns))
+                beats = columns // count
+                column = (written.beats_left == beats - n // count for n in range(columns))
                 m.d.comb += port.enable.eq(Cat(column))
             with m.Elif(written.whole & ~written.is_data):
                 m.d.comb += port.enable.eq((1 << columns) - 1)
-        value = Mux(written.is_data, written.beat, self._padding())
-        m.d.comb += [port.address.eq(written.entry), port.data.eq(value.replicate(columns))]
 
     def _write_entries(self, name: str, port: Port, taken: Value) -> None:
         written, columns = self.written, len(port.enable)

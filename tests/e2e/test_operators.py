@@ -33,7 +33,7 @@ from vdla.sim.machine import simulate
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
-OPTIONS = ("table_bytes=1024", "reciprocal_units=2")  # that every config gets
+OPTIONS = ("table_bytes=1024", "reciprocal_units=2", "weights4=1")  # that every config gets
 CONFIGS = ("tiny", "paper", "narrow", "wide", "vta", "ulx3s")
 
 
@@ -70,7 +70,7 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     }  # fmt: skip
     out = (shape[0], groups * per_out, *extents(size, kernel, strides, dilations, pads))
     constants = {
-        "w": rng.integers(-128, 128, (groups * per_out, per_in, *kernel), np.int8),
+        "w": layer_weights(pick, rng, (groups * per_out, per_in, *kernel)),
         "b": rng.integers(-3000, 3000, groups * per_out, np.int32),
     }
     residual, table = pick((False, False, True)), pick((False, False, True))
@@ -88,6 +88,12 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(ops.QConv2d(**node, epilogue=epilogue), inputs, out, constants, rng)
 
 
+def layer_weights(pick: Pick[Any], rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Weights of 8 bits, or of 4, which lie in DRAM as nibbles."""
+    half = 1 << pick((8, 4)) - 1
+    return rng.integers(-half, half, shape, np.int8)
+
+
 def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     """A dense layer, of vectors or of images."""
     n, channels, outs = pick((1, 2, 3)), pick((1, 5, 16, 40, 200)), pick((1, 4, 10, 33, 100))
@@ -98,7 +104,7 @@ def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         name="fc", output="y", data="x", weight="w", bias="b", **finish(pick, outs, ins)
     )
     constants = {
-        "w": rng.integers(-128, 128, (outs, ins), np.int8),
+        "w": layer_weights(pick, rng, (outs, ins)),
         "b": rng.integers(-3000, 3000, outs, np.int32),
     }
     return graph(node, {"x": (n, channels, *image)}, (n, outs), constants, rng)
