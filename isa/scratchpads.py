@@ -30,6 +30,11 @@ class Mem(Row):
     entry: Callable[[Config], int]
     results: Callable[[Config], int]
 
+    @property
+    def has_own_buffer(self) -> bool:
+        """Whether it isn't another memory in another form, as ACC8 is ACC."""
+        return self.buffer == self.name.lower()
+
     @classmethod
     def define(
         cls,

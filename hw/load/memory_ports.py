@@ -100,7 +100,9 @@ class MemoryWrites:
             count = len(value) // len(written.beat)
             self._enable(port, form.memory, count)
             beat = Mux(written.tile.memory == form.memory, value, beat.replicate(count))
-        value = Mux(written.is_data, beat, self._padding().replicate(len(beat) // len(written.beat)))
+        value = Mux(
+            written.is_data, beat, self._padding().replicate(len(beat) // len(written.beat))
+        )
         data = value.replicate(len(port.data) // len(value))
         m.d.comb += [port.address.eq(written.entry), port.data.eq(data)]
 

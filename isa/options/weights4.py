@@ -1,15 +1,16 @@
 """Weights of 4 bits: a memory WGT4, which is WGT seen through int4.
 
 An entry of WGT4 is a tile of ``block_out × block_in`` weights of 4 bits, two's complement, -8 to 7:
-half the bytes of an entry of WGT. Byte k has weight 2k in its low nibble and weight 2k + 1 in its
-high one. A LOAD of WGT4 widens each weight to int8 in WGT; padding is ``pad_value``, as in WGT.
+half the bytes of an entry of WGT, and whole beats, since blocks are. Byte k has weight 2k in its
+low nibble and weight 2k + 1 in its high one. A LOAD of WGT4 widens each weight to int8 in WGT;
+padding is ``pad_value``, as in WGT.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vdla.isa.options.option import Expectations, Option, Parameter, Probes
+from vdla.isa.options.option import Option, Parameter, Probes
 from vdla.isa.scratchpads import Mem
 
 if TYPE_CHECKING:
@@ -26,17 +27,6 @@ def has_weights4(config: Config) -> bool:
     return bool(WEIGHTS4.of(config))
 
 
-def _checks(config: Config) -> Expectations:
-    """A tile of nibbles has whole beats."""
-    size = config.wgt_entry // 2
-    yield (
-        not has_weights4(config) or size % config.port_bytes == 0,
-        "block_in × block_out / 2 to be a multiple of port_bytes = "
-        f"{config.port_bytes} where weights4 = 1, found {size}; change one of them, "
-        "or weights4 to 0",
-    )
-
-
 WGT4 = Mem.define(6, "WGT4", "wgt_bytes", lambda config: config.wgt_entry // 2, buffer="wgt")
 
 OPTIONS = (
@@ -44,7 +34,6 @@ OPTIONS = (
         rank=10,
         title="weights of 4 bits",
         parameter=WEIGHTS4,
-        checks=_checks,
         memories=(WGT4,),
         probes=Probes((("a", {WEIGHTS4.name: 1}), ("b", {WEIGHTS4.name: 1})), "d62aa8b4"),
     ),

@@ -10,17 +10,20 @@ from vdla.hw.core.memories import MemoryHooks
 from vdla.hw.core.units import EngineHooks
 from vdla.hw.gemm import GemmHooks
 from vdla.hw.hooks import Hooks, hooks_of
+from vdla.hw.load.memory_ports import FormHooks
 from vdla.hw.options import option_files
 from vdla.hw.store.destination import DestinationHooks
 from vdla.isa.config import load_config
 from vdla.isa.options import OPTIONS
 from vdla.isa.options import option_files as declared
 
-SEAMS = (AluHooks, MicroOpHooks, MemoryHooks, EngineHooks, GemmHooks, DestinationHooks)
+SEAMS = (AluHooks, MicroOpHooks, MemoryHooks, EngineHooks, GemmHooks, DestinationHooks,
+         FormHooks)  # fmt: skip
 EVERY = load_config(
     "tiny",
     ["block_in=8", "table_bytes=512", "forwarding=1", "window_taps=2", "window_rows=2",
-     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2", "alu_groups=2"],
+     "vector_engine=1", "reciprocal_units=1", "fabric_lanes=2", "alu_groups=2",
+     "weights4=1"],
 )  # fmt: skip
 
 

@@ -211,6 +211,7 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("store_groups=0", "config tiny: expected 1 ≤ store_groups ≤ 4, found 0"),
         ("fabric_lanes=-2", "config tiny: expected 0 ≤ fabric_lanes ≤ 256, found -2"),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
+        ("weights4=2", "config tiny: expected 0 ≤ weights4 ≤ 1, found 2"),
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),
         ("window_taps=1", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
         ("window_taps=3", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),

@@ -64,7 +64,7 @@ def test_wide_ratios_meet_every_option_on_the_rtl(array):
         configs = [c for c in map(config_of, array.rows) if c.macs_per_cycle <= LARGEST]
         configs = [c for c in configs if getattr(c, wide) >= 8 * getattr(c, narrow)]
         off = {"forwarding": 0, "window_taps": 0, "vector_engine": 0, "table_bytes": 0,
-               "fabric_lanes": 0, "alu_groups": 1, "store_groups": 1}  # fmt: skip
+               "fabric_lanes": 0, "alu_groups": 1, "store_groups": 1, "weights4": 0}  # fmt: skip
         for name, value in off.items():
             assert {getattr(c, name) == value for c in configs} == {True, False}, (wide, name)
 

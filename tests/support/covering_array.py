@@ -90,6 +90,7 @@ LEVELS: Mapping[str, Mapping[str, Level]] = {
     "fabric_lanes": {**_numbers(0, 2), "all": lambda given: given["block_out"]},
     "alu_groups": {**_numbers(1, 2), "most": lambda given: given["block_out"]},
     "store_groups": _numbers(1, 2, 4),
+    "weights4": _numbers(0, 1),
     "memory.latency": _numbers(0, 1, 300),
     "memory.bytes_per_cycle": {**_numbers(1, 3), "port": lambda given: given["port_bytes"]},
     WITH_BANKS: _numbers(0, 1),

@@ -48,7 +48,8 @@ def random_settings(rng: Random) -> list[str]:
 
 def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
     """The settings with forwarding, a window, a fourth engine, reciprocal units, lanes in the
-    fabric and multipliers for fewer lanes than there are, as far as the blocks allow."""
+    fabric, multipliers for fewer lanes than there are and weights of 4 bits, as far as the blocks
+    allow."""
     config = load_config("tiny", settings)
     beats, most = config.block_in // config.port_bytes, config.block_in // 2
     taps = rng.choice((0, 2, most, rng.randint(2, most), most // 2))
@@ -64,6 +65,7 @@ def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
     divisors = [n for n in range(1, config.block_out + 1) if config.block_out % n == 0]
     options["alu_groups"] = rng.choice((1, 1, rng.choice(divisors)))
     options["store_groups"] = rng.choice((1, 1, 2, 4))
+    options["weights4"] = rng.randrange(2)
     return [*settings, *(f"{key}={value}" for key, value in options.items())]
 
 

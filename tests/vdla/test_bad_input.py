@@ -13,7 +13,7 @@ from qdq import QdqModel
 from vdla.compiler import models
 from vdla.compiler.graph.window import Window
 from vdla.isa.config import load_config
-from vdla.isa.identity import ENCODED
+from vdla.isa.options import OPTIONS
 from vdla.isa.instructions import INSTRUCTIONS
 from vdla.runtime.module import FORMAT_VERSION, PREFIX
 
@@ -49,8 +49,7 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
 KEYS = (
     "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
     "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, "
-    f"writes_in_flight, {', '.join(option.parameter.name for option in ENCODED)}, fabric_lanes, "
-    "alu_groups, store_groups"
+    f"writes_in_flight, {', '.join(option.parameter.name for option in OPTIONS)}"
 )
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "

@@ -260,7 +260,8 @@ def _added(config: Config) -> dict[str, int]:
     """Entries of the memories that options add, by the options' titles; of memories of results,
     functions of an int8."""
     titles = {memory: option.title for option in OPTIONS for memory in option.memories}
-    return {title: _entries(memory, config) for memory, title in titles.items()}
+    own = {memory: title for memory, title in titles.items() if memory.has_own_buffer}
+    return {title: _entries(memory, config) for memory, title in own.items()}
 
 
 def _entries(memory: Mem, config: Config) -> int:

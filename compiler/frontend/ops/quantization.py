@@ -13,7 +13,7 @@ import onnx
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
+from vdla.compiler.frontend.ops.storage import BITS, decoded, encoded, limits
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.types import TensorType
 from vdla.runtime.dtypes import STORED
@@ -55,15 +55,17 @@ def _dequantize(view: OnnxNode) -> None:
     code = view.integer("output_dtype", 0)
     dtype = view.draft.dtype(code) if code else view.dtype(1)
     parts = STORED_TYPES | {"int16", "uint16"}
-    if not _plain(view) or dtype != "float32" or parts & {view.dtype(0), view.dtype(1)}:
+    plain = _plain(view) and dtype == "float32"
+    name = _as_int8(view) if plain else view.operand(0)
+    kind = view.draft.tensors[name].dtype
+    if not plain or parts & {kind, view.dtype(1)}:
         _dequantize_by_parts(view, dtype)
         return
-    data = view.draft.tensors[view.operand(0)]
-    if data.dtype not in ("int8", "uint8", "int32"):
-        raise view.unsupported("int8, uint8 or int32 data", data.dtype)
-    params = _quant_params(view, data.dtype)
+    if kind not in ("int8", "uint8", "int32"):
+        raise view.unsupported("int8, uint8 or int32 data", kind)
+    params = _quant_params(view, kind)
     params.pop("dtype")
-    name, odd = view.operand(0), _odd_scale(params["scale"])
+    odd = _odd_scale(params["scale"])
     if odd is not None and name not in view.draft.constants:
         first = len(view.draft.nodes)
         _dequantize_by_parts(view, dtype)
@@ -71,6 +73,15 @@ def _dequantize(view: OnnxNode) -> None:
         return
     node = ops.Dequantize(name=view.name, output=view.output, data=name, **params)
     view.draft.emit(_with_positive_scales(view, node), "float32")
+
+
+def _as_int8(view: OnnxNode) -> str:
+    """The data, whose integers become int8 where they are a constant of fewer bits."""
+    name = view.operand(0)
+    data = view.draft.known(name)
+    if data is None or view.dtype(0) not in BITS:
+        return name
+    return view.draft.add_constant(f"{view.name}.int8", data.astype(np.int8))
 
 
 def _odd_scale(scales: Sequence[float]) -> float | None:

@@ -15,6 +15,9 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph import ops
 from vdla.isa.config import load_config
+from vdla.isa.instructions import Load, Mem
+from vdla.isa.options.weights4 import WGT4
+from vdla.isa.program import Program
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 
@@ -160,3 +163,63 @@ def test_weights_that_training_quantized_are_integers(axis):
     ]
     assert [array.dtype.name for array in integers] == ["int8"]
     assert np.allclose(result(proto, {"x": x}, "cpu"), expected, rtol=1e-5, atol=1e-5)
+
+
+LAYERS = {  # by operator, the shapes of weights, input and result, and the axis of the channels
+    "Conv": ((32, 16, 3, 3), [1, 16, 6, 6], [1, 32, 4, 4], 0),
+    "Gemm": ((32, 16), [1, 16], [1, 32], 0),
+    "MatMul": ((16, 32), [1, 16], [1, 32], 1),
+}
+
+
+def layer_of_4_bits(op, kind, zero):
+    """A layer whose weights have 4 bits, a scale per channel, and a zero point if that isn't None."""
+    rng = np.random.default_rng(5)
+    shape, x, y, axis = LAYERS[op]
+    low = 0 if kind == "UINT4" else -8
+    dtype = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, kind))
+    weight = rng.integers(low, low + 16, shape).astype(dtype)
+    constants = {"s": np.float32(0.05), "xz": np.int8(3), "o": np.float32(0.1), "oz": np.int8(-4),
+                 "ws": rng.uniform(0.01, 0.02, 32).astype(np.float32), "w": weight}  # fmt: skip
+    quants = ["w", "ws"]
+    if zero is not None:
+        constants["wz"] = np.full(32, zero).astype(dtype)
+        quants.append("wz")
+    make, by = helper.make_node, {"transB": 1} if op == "Gemm" else {}
+    nodes = [
+        make("QuantizeLinear", ["x", "s", "xz"], ["x.q"]),
+        make("DequantizeLinear", ["x.q", "s", "xz"], ["x.r"]),
+        make("DequantizeLinear", quants, ["w.r"], axis=axis),
+        make(op, ["x.r", "w.r"], ["c"], name="layer", **by),
+        make("QuantizeLinear", ["c", "o", "oz"], ["c.q"]),
+        make("DequantizeLinear", ["c.q", "o", "oz"], ["y"]),
+    ]
+    ends = ("x", TensorProto.FLOAT, x), ("y", TensorProto.FLOAT, y)
+    proto = model(nodes, ends[:1], ends[1:], constants)
+    return proto, {"x": rng.normal(0, 2, x).astype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero", "in_nibbles"),
+    [
+        ("INT4", None, True), ("INT4", 0, True), ("INT4", 3, False),
+        ("UINT4", 8, True), ("UINT4", 0, False), ("UINT4", None, False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("op", LAYERS)
+def test_layers_with_weights_of_4_bits(op, kind, zero, in_nibbles):
+    """They run on the accelerator; those that are int4 less their zero point lie there as nibbles."""
+    proto, inputs = layer_of_4_bits(op, kind, zero)
+    (want,) = ort_run(proto, inputs, fuse=False).values()
+    assert len(np.unique(want)) > 10
+    for settings in ([], ["weights4=1"]):
+        config = load_config("paper", settings)
+        module = compile_graph(import_model(proto), config, Options())
+        assert [layer["name"] for layer in module.metadata["layers"]] == ["layer"]
+        (got,) = Executor(module, make_device(module, "sim", config)).run(inputs).outputs.values()
+        np.testing.assert_array_equal(got, want)
+        (code,) = module.programs.values()
+        instructions = Program.from_bytes(code, config, "program").instructions
+        named = {each.memory for each in instructions if isinstance(each, Load)}
+        weights = WGT4 if in_nibbles and settings else Mem.WGT
+        assert named & {Mem.WGT, WGT4} == {weights}
