@@ -92,7 +92,7 @@ class MemoryWrites:
         return Cat(held, written.beat)
 
     def _write_beats(self, name: str, port: Port) -> None:
-        m, written, columns, beat = self.m, self.written, len(port.enable), self.written.beat
+        m, written, beat = self.m, self.written, self.written.beat
         forms = [each for each in hooks_of(FormHooks, self.config) if each.memory.buffer == name]
         self._enable(port, Mem.named(name.upper()), 1)
         for form in forms:

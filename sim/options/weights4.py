@@ -1,4 +1,4 @@
-"""Weights of 4 bits: what a LOAD of WGT4 writes to WGT. Its time follows from its entries' beats."""
+"""Weights of 4 bits: what a LOAD of WGT4 writes to WGT. Its entries' beats say when."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ FAULTS = {
         memory_ports, "MemoryWrites", "_write_beats", "written.tile.memory == form.memory", "1",
     ),
     "padding isn't written": (
-        memory_ports, "MemoryWrites", "_enable", "(1 << columns) - 1", "(1 << columns // count) - 1",
+        memory_ports, "MemoryWrites", "_enable", "1 << columns)", "1 << columns // count)",
     ),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ LOAD = Load(memory=WGT4, sram_base=1, dram_base=64, x_size=2, y_size=1, z_size=1
 
 
 def nibbles(weights):
-    """Bytes of weights, two in each, the first in the low nibble; by other means than the unit's."""
+    """Bytes of weights, two in each, the first in the low nibble; by hexadecimal digits."""
     pairs = np.asarray(weights).reshape(-1, 2)
     return bytes(int(f"{high & 15:x}{low & 15:x}", 16) for low, high in pairs.tolist())
 

@@ -13,8 +13,8 @@ from qdq import QdqModel
 from vdla.compiler import models
 from vdla.compiler.graph.window import Window
 from vdla.isa.config import load_config
-from vdla.isa.options import OPTIONS
 from vdla.isa.instructions import INSTRUCTIONS
+from vdla.isa.options import OPTIONS
 from vdla.runtime.module import FORMAT_VERSION, PREFIX
 
 

@@ -23,7 +23,7 @@ from vdla.compiler.graph.ops.fixed_point import HIGH, LOW
 from vdla.compiler.graph.ops.recurrent import MOST_FACTOR, QGates
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.codegen.nest import MAX_UOPS
-from vdla.compiler.targets.accelerator.description import ACC, INP, WGT, Intrinsics, intrinsics
+from vdla.compiler.targets.accelerator.description import ACC, INP, Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.cells import vectors_of_row
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
@@ -41,6 +41,12 @@ from vdla.compiler.targets.accelerator.operators.template import (
     elements,
 )
 from vdla.compiler.targets.accelerator.options.tables import no_tables
+from vdla.compiler.targets.accelerator.options.weights4 import (
+    fits,
+    hold_weights,
+    in_dram,
+    weights,
+)
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -60,10 +66,12 @@ class GatesTile(Tile):
 @dataclass(frozen=True)
 class GatesTensors:
     """The tensors of the expression; ``steps`` are what ACC holds, each with its instruction, the
-    last one first. ``rows`` are those that a tile loads for its channels."""
+    last one first. ``rows`` are those that a tile loads for its channels, ``tiles`` the weights as
+    int8."""
 
     data: Tensor
     weight: Tensor
+    tiles: Tensor
     rows: list[Tensor]
     addend: Tensor | None
     acc: Tensor
@@ -79,7 +87,8 @@ class GatesTensors:
 @dataclass(frozen=True)
 class Gates(Held[QGates, GatesTile]):
     """``out[n, o] = clip(((Σ_c data[n, c] · weight[o, c] + bias[o]) >> before) · factor[o] /
-    2^after + addend[n, o])``; ``inputs`` and ``outputs`` count vectors."""
+    2^after + addend[n, o])``; ``inputs`` and ``outputs`` count vectors. With ``weights4`` the
+    weights lie in DRAM as nibbles."""
 
     NAME = "gates"
     TILE = GatesTile
@@ -92,6 +101,7 @@ class Gates(Held[QGates, GatesTile]):
     before: int
     after: int
     added: bool
+    weights4: bool = False
 
     @classmethod
     def refusal(
@@ -119,19 +129,22 @@ class Gates(Held[QGates, GatesTile]):
         gates, hidden, _ = graph.tensors[node.weight].shape
         inputs = ceil_div(features, config.channel_block) * config.channel_block // config.block_in
         outputs = gates * vectors_of_row(hidden, config)
-        return cls(rows, inputs, outputs, node.before, node.after, node.addend is not None)
+        weights4 = fits([graph.constants[node.weight]], config)
+        added = node.addend is not None
+        return cls(rows, inputs, outputs, node.before, node.after, added, weights4)
 
     def bind(self, node: QGates, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; rows of biases and factors."""
         weight = graph.constants[node.weight]
-        constants = {"weight": _Weights(weight).tiles(self.inputs, config)}
+        tiles = _Weights(weight).tiles(self.inputs, config, weights4=self.weights4)
+        constants = {"weight": tiles}
         for name, key in (("bias", node.bias), ("factor", node.factor)):
             constants[name] = _padded(graph.constants[key], config).reshape(-1, config.block_out)
         tensors = {"data": node.data, "out": node.output}
         if node.addend is not None:
             tensors["addend"] = node.addend
         wide = sum(elements(graph, t) for key, t in tensors.items() if key != "data")
-        moved = elements(graph, node.data) + 4 * wide + weight.size
+        moved = elements(graph, node.data) + 4 * wide + weight.size // (1 + self.weights4)
         return Binding(tensors, constants, self.rows * weight.size, moved)
 
     @property
@@ -167,8 +180,9 @@ class Gates(Held[QGates, GatesTile]):
         )
         compute += tiles * steps * STARTUP
         wide = vectors * (2 if self.added else 1) + 2 * turns * self.outputs
-        weights = turns * self.outputs * self.inputs * config.wgt_entry
-        bus = (weights + wide * config.block_out * 4) / config.bytes_per_cycle
+        entry = config.entry("wgt4" if self.weights4 else "wgt")
+        moved = turns * self.outputs * self.inputs * entry
+        bus = (moved + wide * config.block_out * 4) / config.bytes_per_cycle
         latency = config.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + bus + tiles * latency
@@ -190,19 +204,19 @@ class _Weights:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Weights) and other.array is self.array
 
-    def tiles(self, inputs: int, config: Config) -> Array:
-        """[outputs, inputs, block_out, block_in], padded with zeros."""
-        return _tiles(self, inputs, config)
+    def tiles(self, inputs: int, config: Config, *, weights4: bool) -> Array:
+        """[outputs, inputs, block_out, block_in], padded with zeros; as nibbles half the last."""
+        return _tiles(self, inputs, config, weights4)
 
 
 @lru_cache(maxsize=16)
-def _tiles(weights: _Weights, inputs: int, config: Config) -> Array:
+def _tiles(weights: _Weights, inputs: int, config: Config, weights4: bool) -> Array:
     gates, hidden, features = weights.array.shape
     vectors, (lanes, block) = vectors_of_row(hidden, config), (config.block_out, config.block_in)
     full = np.zeros((gates, vectors * lanes, inputs * block), np.int8)
     full[:, :hidden, :features] = weights.array
     split = full.reshape(gates * vectors, lanes, inputs, block)
-    return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
+    return in_dram(np.ascontiguousarray(split.transpose(0, 2, 1, 3)), weights4=weights4)
 
 
 def _padded(values: Array, config: Config) -> Array:
@@ -220,7 +234,8 @@ def expression(shape: Gates, config: Config) -> GatesTensors:
     """The expression of a product of gates."""
     ins, lanes, block = intrinsics(config), config.block_out, config.block_in
     data = te.placeholder((shape.rows, shape.inputs, block), "int8", "data")
-    weight = te.placeholder((shape.outputs, shape.inputs, lanes, block), "int8", "weight")
+    size = shape.outputs, shape.inputs, lanes, block
+    weight, tiles = weights(size, "weight", weights4=shape.weights4)
     per_output = shape.outputs, lanes
     bias = te.placeholder(per_output, "int32", "bias")
     factor = te.placeholder(per_output, "int32", "factor", value_range=(0, MOST_FACTOR))
@@ -229,7 +244,7 @@ def expression(shape: Gates, config: Config) -> GatesTensors:
     c, i = te.reduce_axis((0, shape.inputs), "c"), te.reduce_axis((0, block), "i")
 
     def sums(n: Expr, o: Expr, l: Expr) -> Expr:
-        product = data[n, c, i].astype("int32") * weight[o, c, l, i].astype("int32")
+        product = data[n, c, i].astype("int32") * tiles[o, c, l, i].astype("int32")
         return te.sum(product, axis=[c, i], init=bias[o, l])
 
     acc = last = te.compute(results, sums, "acc")
@@ -250,7 +265,7 @@ def expression(shape: Gates, config: Config) -> GatesTensors:
     last = step(_at_most(last), ins.alu_min_imm)
     last = step(_at_least(last), ins.alu_max_imm)
     out = te.compute(results, lambda *at: last[at], "out")
-    return GatesTensors(data, weight, [bias, factor], addend, acc, steps[::-1], out)
+    return GatesTensors(data, weight, tiles, [bias, factor], addend, acc, steps[::-1], out)
 
 
 def _scaled(x: Tensor, factor: Tensor) -> Tensor:
@@ -283,7 +298,8 @@ def schedule(e: GatesTensors, tile: GatesTile, config: Config) -> Schedule:
     s = create_schedule(e.out, e.inputs, "gates")
     for stage, _ in e.steps:
         s[stage].set_scope(ACC)
-    data, weight = s.cache_read(e.data, INP, [e.acc]), s.cache_read(e.weight, WGT, [e.acc])
+    data = s.cache_read(e.data, INP, [e.acc])
+    weight, load_wgt = hold_weights(s, e.tiles, e.acc)
     n, o, lanes = s[e.out].axis
     no, ni = s[e.out].split(n, factor=tile.rows)
     oo, oi = s[e.out].split(o, factor=tile.outputs)
@@ -306,7 +322,7 @@ def schedule(e: GatesTensors, tile: GatesTile, config: Config) -> Schedule:
     if tile.vthreads > 1:
         s[weight].double_buffer(2)
         s[data].double_buffer(2)
-    s[weight].tensorize(s[weight].axis[-2], ins.load_wgt)
+    s[weight].tensorize(s[weight].axis[-2], ins[load_wgt])
     s[data].tensorize(s[data].axis[-1], ins.load_inp)
     s[e.out].tensorize(lanes, ins.store32)
     return s

@@ -173,7 +173,7 @@ LAYERS = {  # by operator, the shapes of weights, input and result, and the axis
 
 
 def layer_of_4_bits(op, kind, zero):
-    """A layer whose weights have 4 bits, a scale per channel, and a zero point if that isn't None."""
+    """A layer with weights of 4 bits, a scale per channel, a zero point unless that is None."""
     rng = np.random.default_rng(5)
     shape, x, y, axis = LAYERS[op]
     low = 0 if kind == "UINT4" else -8
@@ -208,7 +208,7 @@ def layer_of_4_bits(op, kind, zero):
 )  # fmt: skip
 @pytest.mark.parametrize("op", LAYERS)
 def test_layers_with_weights_of_4_bits(op, kind, zero, in_nibbles):
-    """They run on the accelerator; those that are int4 less their zero point lie there as nibbles."""
+    """They run on the accelerator, as nibbles if they are int4 less their zero point."""
     proto, inputs = layer_of_4_bits(op, kind, zero)
     (want,) = ort_run(proto, inputs, fuse=False).values()
     assert len(np.unique(want)) > 10

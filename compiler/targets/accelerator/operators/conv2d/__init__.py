@@ -31,7 +31,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     one_scale,
 )
 from vdla.compiler.targets.accelerator.operators.window import only_padding
-from vdla.compiler.targets.accelerator.options.weights4 import fits, packed
+from vdla.compiler.targets.accelerator.options.weights4 import fits, in_dram
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
@@ -106,7 +106,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             residual=Residual.of(node),
             fixed=_is_fixed(node, graph),
             table=node.step_of(ops.TableStep) is not None,
-            weights4=fits(weight, config),
+            weights4=fits([weight], config),
         )
 
     def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
@@ -117,7 +117,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         tiles = pack_weight(weight, getattr(node, "groups", 1), self, config)
         words = np.array([pack_scale(s) for s in node.requant.scale], np.int64)
         constants = {
-            "weight": packed(tiles) if self.weights4 else tiles,
+            "weight": in_dram(tiles, weights4=self.weights4),
             "bias": _per_channel(bias, self, config),
             "scale": _per_channel(words, self, config),
             **self._behind(node, graph, config),
@@ -127,7 +127,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             tensors["residual"] = addition.addend
         pixels = self.batch * self.out_height * self.out_width
         n, c = graph.tensors[node.data].shape[:2]
-        moved = n * c * self._touched() + weight.size // (2 if self.weights4 else 1)
+        moved = n * c * self._touched() + weight.size // (1 + self.weights4)
         moved += pixels * len(weight) * (2 if self.residual else 1)
         return Binding(tensors, constants, 0 if _moves(node) else pixels * weight.size, moved)
 

@@ -18,7 +18,6 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import (
     ACC,
     INP,
-    WGT,
     Intrinsics,
     intrinsics,
 )
@@ -30,7 +29,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 )
 from vdla.compiler.targets.accelerator.operators.stages import Steps, place
 from vdla.compiler.targets.accelerator.options.tables import TAB
-from vdla.compiler.targets.accelerator.options.weights4 import packed_placeholder, widened
+from vdla.compiler.targets.accelerator.options.weights4 import hold_weights, weights
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.isa.config import Config
@@ -43,12 +42,12 @@ class ConvTensors:
 
     ``scales`` are those of its requantizations, one after another, the first of each channel.
     ``steps`` stand between sums and result with their instructions, the last one first; ``fixed``
-    is a residual of each channel, widened. ``tiles`` are the weights as int8, where ``weight`` has
-    nibbles.
+    is a residual of each channel, widened. ``tiles`` are the weights as int8.
     """
 
     data: Tensor
     weight: Tensor
+    tiles: Tensor
     bias: Tensor
     scales: list[Tensor]
     padded: Tensor
@@ -58,7 +57,6 @@ class ConvTensors:
     residual: Tensor | None = None
     table: Tensor | None = None
     fixed: Tensor | None = None
-    tiles: Tensor | None = None
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -79,7 +77,8 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     out_shape = (n, g, shape.outputs, shape.out_height, shape.out_width, so, bo)
     blocks = g * shape.outputs * so
     data = te.placeholder((n, g, shape.inputs, shape.height, shape.width, si, bi), "int8", "data")
-    weight, tiles = _weights(shape, (g, shape.outputs, so, shape.inputs, si, kh, kw, bo, bi))
+    size = g, shape.outputs, so, shape.inputs, si, kh, kw, bo, bi
+    weight, tiles = weights(size, "weight", weights4=shape.weights4)
     bias = te.placeholder((blocks, bo), "int32", "bias")
 
     padded = _pad(data, shape)
@@ -90,7 +89,7 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
 
     def reduce(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
         pixel = padded[n, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i]
-        tap = (weight if tiles is None else tiles)[g, o, s, ci, cs, ky, kx, l, i]
+        tap = tiles[g, o, s, ci, cs, ky, kx, l, i]
         product = pixel.astype("int32") * tap.astype("int32")
         start = bias[_channels(shape, so, g, o, s), l]
         return te.sum(product, axis=[ci, cs, ky, kx, i], init=start)
@@ -107,16 +106,8 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
 
     out = te.compute(out_shape, result, "out")
     fixed = finish.wide if shape.fixed else None
-    between = finish.steps[::-1], out, finish.residual, finish.table, fixed, tiles
-    return ConvTensors(data, weight, bias, finish.scales, padded, acc, *between)
-
-
-def _weights(shape: ConvSizes, size: tuple[int, ...]) -> tuple[Tensor, Tensor | None]:
-    """The weights in DRAM, and as int8 where those are nibbles."""
-    if not shape.weights4:
-        return te.placeholder(size, "int8", "weight"), None
-    weight = packed_placeholder(size, "weight")
-    return weight, widened(weight, "tiles")
+    between = finish.steps[::-1], out, finish.residual, finish.table, fixed
+    return ConvTensors(data, weight, tiles, bias, finish.scales, padded, acc, *between)
 
 
 def _channels(shape: ConvSizes, parts: int, g: Expr, o: Expr, s: Expr) -> Expr:
@@ -198,10 +189,7 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     s[conv.acc].set_scope(ACC)
     inp = s.cache_read(conv.padded, INP, [conv.acc])
     s[conv.padded].compute_inline()
-    wgt, load_wgt = conv.tiles, ins.load_wgt4
-    if wgt is None:
-        wgt, load_wgt = s.cache_read(conv.weight, WGT, [conv.acc]), ins.load_wgt
-    s[wgt].set_scope(WGT)
+    wgt, load_wgt = hold_weights(s, conv.tiles, conv.acc)
     bias = s.cache_read(conv.bias, ACC, [conv.acc])
     scale, *others = (_held(s, conv, scale, ACC) for scale in conv.scales)
     if conv.table is not None:
@@ -228,7 +216,7 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
     _double_buffer(s, shape, tile, inp, wgt)
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
-    s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], load_wgt)
+    s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins[load_wgt])
     s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
     for each in (scale, *others):
         s[each].tensorize(s[each].axis[-1], ins.load_acc)

@@ -29,6 +29,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Template,
     one_scale,
 )
+from vdla.compiler.targets.accelerator.options.weights4 import fits, in_dram
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 from vdla.isa.options.window import window_rows, window_taps
@@ -118,6 +119,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             projected=_limits(project) if project else None,
             residual=Residual.of(project) if project else None,
             window_rows=window_rows(config) if taps > 1 else 1,
+            weights4=fits([graph.constants[p.weight] for p in parts if p is not None], config),
         )
 
     def bind(self, node: ops.Fused, graph: Graph, config: Config) -> Binding:
@@ -131,9 +133,10 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
                 continue
             weight = graph.constants[part.weight]
             pack = self._pack_filter if name == "filter" else _pack_pointwise
-            constants |= _constants(name, part, pack(weight, config), graph, config)
+            tiles = in_dram(pack(weight, config), weights4=self.weights4)
+            constants |= _constants(name, part, tiles, graph, config)
             macs += int(np.prod(graph.tensors[part.output].shape[2:])) * self.batch * weight.size
-            moved += weight.size
+            moved += weight.size // (1 + self.weights4)
         if addition := parts.project and parts.project.step_of(ops.AddStep):
             tensors["residual"] = addition.addend
             _, _, k = add_terms(*addition.requant.scale)

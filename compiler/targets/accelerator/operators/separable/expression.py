@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from vdla.compiler import te
 from vdla.compiler.targets.accelerator.operators.separable.sizes import Limits, SeparableSizes
+from vdla.compiler.targets.accelerator.options.weights4 import weights
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
@@ -30,9 +31,10 @@ from vdla.isa.options.window import window_taps
 
 @dataclass(frozen=True)
 class Sums:
-    """One convolution: its weights, biases and scales, and what it sums up."""
+    """One convolution: its weights, these as int8, biases and scales, and what it sums up."""
 
     weight: Tensor
+    tiles: Tensor
     bias: Tensor
     scale: Tensor
     acc: Tensor
@@ -100,7 +102,7 @@ def expression(shape: SeparableSizes, config: Config) -> SeparableTensors:
         out = _narrowed(filtered, shape.filtered, "out")
         return SeparableTensors(data, staged, expand, image, filtered, None, None, None, out)
     middle = _narrowed(filtered, shape.filtered, "middle")
-    project = _pointwise(middle, shape.outputs, block, "project")
+    project = _project(middle, shape, block)
     assert shape.projected is not None
     addition = _added(project, shape, block) if shape.residual else None
     out = addition.out if addition else _narrowed(project, shape.projected, "out")
@@ -131,32 +133,34 @@ def _staged(data: Tensor, shape: SeparableSizes, block: int) -> Tensor:
 def _expand(source: Tensor, shape: SeparableSizes, block: int) -> Sums:
     """A 1 × 1 convolution of all channel blocks, by phases if there are several."""
     n, inputs, *_, height, width, _ = source.shape
-    weight = te.placeholder((shape.blocks, inputs, block, block), "int8", "expand_weight")
+    size = shape.blocks, inputs, block, block
+    weight, tiles = weights(size, "expand_weight", weights4=shape.weights4)
     bias, scale = _per_channel(shape.blocks, block, "expand")
     c, i = te.reduce_axis((0, inputs), "c"), te.reduce_axis((0, block), "i")
 
     def total(n: Expr, o: Expr, p: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
         pixel = source[n, c, p, y, x, i] if shape.phases > 1 else source[n, c, y, x, i]
-        product = pixel.astype("int32") * weight[o, c, l, i].astype("int32")
+        product = pixel.astype("int32") * tiles[o, c, l, i].astype("int32")
         return te.sum(product, axis=[c, i], init=bias[o, l])
 
-    size = n, shape.blocks, shape.phases, height, width, block
-    return Sums(weight, bias, scale, te.compute(size, total, "expand_acc"))
+    result = n, shape.blocks, shape.phases, height, width, block
+    return Sums(weight, tiles, bias, scale, te.compute(result, total, "expand_acc"))
 
 
-def _pointwise(source: Tensor, outputs: int, block: int, name: str) -> Sums:
+def _project(source: Tensor, shape: SeparableSizes, block: int) -> Sums:
     """A 1 × 1 convolution of all channel blocks."""
     n, inputs, height, width, _ = source.shape
-    weight = te.placeholder((outputs, inputs, block, block), "int8", f"{name}_weight")
-    bias, scale = _per_channel(outputs, block, name)
+    size = shape.outputs, inputs, block, block
+    weight, tiles = weights(size, "project_weight", weights4=shape.weights4)
+    bias, scale = _per_channel(shape.outputs, block, "project")
     c, i = te.reduce_axis((0, inputs), "c"), te.reduce_axis((0, block), "i")
 
     def total(n: Expr, o: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-        product = source[n, c, y, x, i].astype("int32") * weight[o, c, l, i].astype("int32")
+        product = source[n, c, y, x, i].astype("int32") * tiles[o, c, l, i].astype("int32")
         return te.sum(product, axis=[c, i], init=bias[o, l])
 
-    acc = te.compute((n, outputs, height, width, block), total, f"{name}_acc")
-    return Sums(weight, bias, scale, acc)
+    acc = te.compute((n, shape.outputs, height, width, block), total, "project_acc")
+    return Sums(weight, tiles, bias, scale, acc)
 
 
 def _per_channel(blocks: int, block: int, name: str) -> tuple[Tensor, Tensor]:
@@ -207,18 +211,19 @@ def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
     size = (shape.batch, shape.blocks, shape.out_height, shape.out_width, block)
     if shape.taps == 1:
         ky = te.reduce_axis((0, kh), "ky")
-        weight = te.placeholder((shape.blocks, kh, kw, block, block), "int8", "filter_weight")
+        dense = shape.blocks, kh, kw, block, block
+        weight, tiles = weights(dense, "filter_weight", weights4=shape.weights4)
         kx, i = te.reduce_axis((0, kw), "kx"), te.reduce_axis((0, block), "i")
 
         def diagonal(n: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
             pixel = image[n, c, 0, y * sy + ky * dy, x * sx + kx * dx, i]
-            product = pixel.astype("int32") * weight[c, ky, kx, l, i].astype("int32")
+            product = pixel.astype("int32") * tiles[c, ky, kx, l, i].astype("int32")
             return te.sum(product, axis=[ky, kx, i], init=bias[c, l])
 
-        return Sums(weight, bias, scale, te.compute(size, diagonal, "filter_acc"))
+        return Sums(weight, tiles, bias, scale, te.compute(size, diagonal, "filter_acc"))
     down, over = shape.steps
-    tiles = shape.blocks, down, over, shape.portions, block, block
-    weight = te.placeholder(tiles, "int8", "filter_weight")
+    dense = shape.blocks, down, over, shape.portions, block, block
+    weight, tiles = weights(dense, "filter_weight", weights4=shape.weights4)
     ky, p = te.reduce_axis((0, down), "ky"), te.reduce_axis((0, over), "p")
     q = te.reduce_axis((0, shape.portions), "q")
     t, b = te.reduce_axis((0, shape.taps), "t"), te.reduce_axis((0, 2), "b")
@@ -229,7 +234,7 @@ def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
         column = x + q * shape.taps + (shape.taps - 1 - t)
         pixel = image[n, c, phase, line, column, te.floordiv(l, 2) * 2 + b].astype("int32")
         lane = row * 2 * window_taps(config) + t * 2 + b
-        return pixel * weight[c, ky, p, q, l, lane].astype("int32")
+        return pixel * tiles[c, ky, p, q, l, lane].astype("int32")
 
     def window(*place: Expr) -> Expr:
         value = product(0, *place)
@@ -237,7 +242,7 @@ def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
             value = value + product(1, *place)
         return te.sum(value, axis=[ky, p, q, t, b], init=bias[place[1], place[-1]])
 
-    return Sums(weight, bias, scale, te.compute(size, window, "filter_acc"))
+    return Sums(weight, tiles, bias, scale, te.compute(size, window, "filter_acc"))
 
 
 def _added(project: Sums, shape: SeparableSizes, block: int) -> Addition:

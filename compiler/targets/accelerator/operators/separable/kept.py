@@ -59,7 +59,7 @@ def kept(e: SeparableTensors, tile: SeparableTile) -> Iterator[Kept]:
         yield Kept(sums.bias, ACC, "operator")
         yield Kept(sums.scale, ACC, "operator")
         yield _sums(e, sums.acc, tile)
-        yield _weights(e, sums.weight, tile)
+        yield _weights(e, sums.tiles, tile)
     if e.addition is not None:
         yield Kept(e.addition.scale, ACC, "operator")
         yield from (Kept(stage, ACC, "tile") for stage in e.addition.stages)
@@ -76,12 +76,12 @@ def _sums(e: SeparableTensors, acc: Tensor, tile: SeparableTile) -> Kept:
     return Kept(acc, ACC, "step", tile.vthreads)
 
 
-def _weights(e: SeparableTensors, weight: Tensor, tile: SeparableTile) -> Kept:
+def _weights(e: SeparableTensors, tiles: Tensor, tile: SeparableTile) -> Kept:
     if tile.resident:
-        return Kept(weight, WGT, "operator")
-    if e.project is not None and weight is e.project.weight:
-        return Kept(weight, WGT, "portion", tile.copies)
-    return Kept(weight, WGT, "step", tile.vthreads)
+        return Kept(tiles, WGT, "operator")
+    if e.project is not None and tiles is e.project.tiles:
+        return Kept(tiles, WGT, "portion", tile.copies)
+    return Kept(tiles, WGT, "step", tile.vthreads)
 
 
 def intrinsics_of(

@@ -23,7 +23,6 @@ from vdla.compiler.targets.accelerator.description import (
     ACC,
     BUFFER_OF_SCOPE,
     INP,
-    WGT,
     Intrinsics,
     intrinsics,
 )
@@ -41,6 +40,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     SeparableSizes,
     SeparableTile,
 )
+from vdla.compiler.targets.accelerator.options.weights4 import hold_weights
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -172,9 +172,9 @@ def _attach(made: _Scheduled, shape: SeparableSizes) -> None:
         _load_weights(made, e.project)
         made.attach(e.middle)
     made.attach(e.filter.acc)
-    _read_weights(s, e.filter)
+    hold_weights(s, e.filter.tiles, e.filter.acc)
     _tensorize_filter(made, shape)  # before its weights: they are whole tiles
-    made.attach(e.filter.weight)
+    made.attach(e.filter.tiles)
     made.attach(e.image)
     if e.expand is not None:
         if e.staged is None:
@@ -186,12 +186,8 @@ def _attach(made: _Scheduled, shape: SeparableSizes) -> None:
 
 def _load_weights(made: _Scheduled, sums: Sums) -> None:
     """Loads the weights of a convolution."""
-    _read_weights(made.schedule, sums)
-    made.attach(sums.weight)
-
-
-def _read_weights(s: Schedule, sums: Sums) -> None:
-    s.cache_read(sums.weight, WGT, [sums.acc])
+    hold_weights(made.schedule, sums.tiles, sums.acc)
+    made.attach(sums.tiles)
 
 
 def _double_buffer(made: _Scheduled) -> None:
@@ -228,8 +224,9 @@ def _tensorize(made: _Scheduled, ins: Intrinsics) -> None:
             s[tensor].tensorize(s[tensor].axis[-1], made.made_by[tensor])
     s[e.out].tensorize(s[e.out].leaf_iter_vars[-1], ins.store8)
     for sums in e.sums:
-        weights = made.on_chip(sums.weight)
-        weights.tensorize(weights.leaf_iter_vars[-2], ins.load_wgt)
+        weights = made.on_chip(sums.tiles)
+        load = ins.load_wgt if sums.tiles is sums.weight else ins.load_wgt4
+        weights.tensorize(weights.leaf_iter_vars[-2], load)
 
 
 def _tensorize_filter(made: _Scheduled, shape: SeparableSizes) -> None:

@@ -54,6 +54,7 @@ class SeparableSizes(Windowed):
     1 × 1 convolution too, writes (0: none). The window is the depthwise convolution's. ``taps`` is
     how many neighbouring pixels of a row one micro-op sees (1: a product with a diagonal for each
     tap), ``window_rows`` in how many rows. ``pad`` fills what the window sees outside the image.
+    With ``weights4`` all weights lie in DRAM as nibbles.
     """
 
     batch: int
@@ -73,6 +74,7 @@ class SeparableSizes(Windowed):
     projected: Limits | None
     residual: Residual | None = None
     window_rows: int = 1
+    weights4: bool = False
 
     @property
     def phases(self) -> int:
