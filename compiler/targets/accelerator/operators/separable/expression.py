@@ -222,8 +222,8 @@ def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
 
         return Sums(weight, tiles, bias, scale, te.compute(size, diagonal, "filter_acc"))
     down, over = shape.steps
-    dense = shape.blocks, down, over, shape.portions, block, block
-    weight, tiles = weights(dense, "filter_weight", weights4=shape.weights4)
+    windows = shape.blocks, down, over, shape.portions, block, block
+    weight, tiles = weights(windows, "filter_weight", weights4=shape.weights4)
     ky, p = te.reduce_axis((0, down), "ky"), te.reduce_axis((0, over), "p")
     q = te.reduce_axis((0, shape.portions), "q")
     t, b = te.reduce_axis((0, shape.taps), "t"), te.reduce_axis((0, 2), "b")

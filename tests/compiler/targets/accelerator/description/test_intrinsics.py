@@ -47,7 +47,8 @@ from vdla.sim.checker import check
 
 N = 24  # calls in a row: vectors, one after the other
 TINY = load_config(
-    "tiny", ["table_bytes=16384", "forwarding=1", "window_taps=2", "reciprocal_units=2"]
+    "tiny",
+    ["table_bytes=16384", "forwarding=1", "window_taps=2", "reciprocal_units=2", "weights4=1"],
 )
 NAMES = [i.name for i in intrinsics(TINY)]
 LOADS = {INP: "load_inp", WGT: "load_wgt", ACC: "load_acc", TAB: "load_tab"}

@@ -75,6 +75,25 @@ def test_several_axes_in_one_index():
     assert nest.held(bias, 2) == 4
 
 
+def test_entries_that_hold_several_places():
+    """Two nibbles of a byte: a portion touches every byte of which it reads one."""
+    data = te.placeholder((3, 8), "uint8", "data")
+    tiles = te.compute((3, 16), lambda o, i: data[o, te.floordiv(i, 2)] & 15, "tiles")
+    out = te.compute((3, 16), lambda o, i: tiles[o, i] + te.const(1, "uint8"), "out")
+    o, i = accesses(out)[data]
+    axis = out.axis[1]
+    assert o.portions({}) == Portions(3, 3, 3, 3)
+    assert i.portions({}) == Portions(8, 8, 8, 8)
+    assert i.portions({axis: 4}) == Portions(2, 2, 2, 8)
+    assert i.portions({axis: 5}) == Portions(3, 3, 1, 3 + 3 + 3 + 1)
+    assert (i.span({}), i.span({axis: 4}), i.span({axis: 5})) == (8, 2, 3)
+    nest = Nest(out, accesses(out), [Loop("tile", out.axis[0])], [Issue("wgt", 1, 1, data)])
+    assert nest.moved == {"wgt": 24}
+    strided = te.compute((3, 4), lambda o, i: tiles[o, i * 2 + 1], "strided")
+    with pytest.raises(AccessError, match="expected an index of whole entries"):
+        accesses(te.compute((3, 4), lambda o, i: strided[o, i], "last"))
+
+
 def test_what_does_not_depend_on_a_loop_is_loaded_again():
     scale = te.placeholder((1,), "int8", "scale")
     out = te.compute((6,), lambda i: scale[0] + te.const(1, "int8"), "out")

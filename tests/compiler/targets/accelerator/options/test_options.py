@@ -23,6 +23,7 @@ INTRINSICS = {
     "reciprocal_units=2": ["alu_scale", "alu_scale_imm", "alu_reciprocal", "alu_rsqrt"],
     "window_taps=2": [],
     "vector_engine=1": [],
+    "weights4=1": ["load_wgt4"],
 }
 
 

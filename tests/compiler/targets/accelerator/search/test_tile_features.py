@@ -24,6 +24,7 @@ from vdla.compiler.targets.accelerator.search.tile_space import tile_space
 from vdla.compiler.targets.accelerator.search.tile_task import tile_tasks
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
+from vdla.isa.options.weights4 import WGT4
 
 PAPER, TINY = load_config("paper"), load_config("tiny")
 # 64 to 128 channels in blocks of 16, 1×1, on 8×8 pixels: everything divides.
@@ -92,6 +93,8 @@ def moved(shape, tile, config):
                 bytes_["inp"] += entries * config.inp_entry
             elif each.memory == Mem.WGT:
                 bytes_["wgt"] += entries * config.wgt_entry
+            elif each.memory == WGT4:
+                bytes_["wgt"] += entries * config.wgt_entry // 2
             elif each.memory == Mem.ACC8:
                 bytes_["residual"] += entries * config.out_entry
         gemms += isinstance(each, Gemm)
@@ -126,6 +129,26 @@ def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
         for buffer in ("inp", "wgt", "out", *(["residual"] if residual else [])):
             assert row[f"{buffer}.moved"] == stream[buffer], (buffer, tile)
         assert gemms >= row["trips.part"]
+
+
+@pytest.mark.parametrize("vthreads", [1, 2])
+def test_nibbles_are_half_the_traffic(vthreads):
+    """Of the weights, in the model and in the stream; tiles may be others, their sizes are not."""
+    config = load_config("paper", ["weights4=1"])
+    shape = replace(SHAPE, inputs=2, outputs=2, kernel=(3, 3), pads=(1, 1, 1, 1))
+    small = replace(shape, weights4=True)
+    candidates = tile_space(shape, PAPER, vthreads).candidates
+    assert tile_space(small, config, vthreads).candidates == candidates
+    picked = [candidates[i] for i in np.random.default_rng(0).integers(len(candidates), size=6)]
+    plain = features(shape, Table.of(picked), PAPER)
+    rows = features(small, Table.of(picked), config)
+    for i, tile in enumerate(picked):
+        stream, _ = moved(small, tile, config)
+        assert rows.row(i)["wgt.moved"] == stream["wgt"] == plain.row(i)["wgt.moved"] / 2
+        assert rows.row(i)["inp.moved"] == plain.row(i)["inp.moved"]
+        works = shape.cost(tile, PAPER), small.cost(tile, config)
+        assert works[1].traffic < works[0].traffic
+        assert works[1].compute(config) == works[0].compute(PAPER)
 
 
 @settings(max_examples=40)
