@@ -218,7 +218,7 @@ def test_assembly_errors():
     config = load_config("tiny")
     for text, message in (
         ("LOAD memory=RAM", "t:1: expected memory to be an integer or one of INP, WGT, ACC, ACC8, "
-                            "UOP, TAB, found RAM"),
+                            "UOP, TAB, WGT4, found RAM"),
         ("; a comment\nGEMM height=3", "t:2: expected a field of GEMM, found height"),
         ("GEMM window", "t:1: expected a field of GEMM, found window"),  # tiny has none
         (".base", "t:1: expected one address, found none"),

@@ -34,7 +34,7 @@ CONFIGS = {
         "tiny",
         [
             *("table_bytes=1024", "forwarding=1", "window_taps=2", "vector_engine=1"),
-            "reciprocal_units=2",
+            *("reciprocal_units=2", "weights4=1"),
         ],
     ),
     "two rows": load_config("narrow", ["window_taps=2", "window_rows=2", "forwarding=1"]),
@@ -83,6 +83,11 @@ class Interpreter:
         elif memory == Mem.TAB:
             for _ in range(config.port_bytes // 2):
                 self.touch("tab", True, 16)
+        elif memory == Mem.WGT4:  # a beat of nibbles is two beats of int8
+            whole = 8 * config.block_in * config.block_out
+            beats = whole // (16 * config.port_bytes) if inside else 1
+            for _ in range(beats):
+                self.touch("wgt", True, whole // beats)
         elif inside:
             for _ in range(config.entry(memory.name.lower()) // config.port_bytes or 1):
                 bits = min(config.port_bytes, config.entry(memory.name.lower())) * 8

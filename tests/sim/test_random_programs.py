@@ -36,6 +36,7 @@ OPTIONS = [
     load_config("narrow", ["forwarding=1", "window_taps=3"]),
     load_config("tiny", ["block_in=16", "forwarding=1", "window_taps=8", "wgt_bytes=1024"]),
     load_config("tiny", ["block_in=16", "window_taps=3", "window_rows=2", "wgt_bytes=1024"]),
+    load_config("narrow", ["weights4=1"]),
 ]
 RECIPROCALS = load_config("tiny", ["reciprocal_units=2", "memory.latency=2"])
 VECTOR = load_config("tiny", ["vector_engine=1", "table_bytes=1024", "memory.latency=2"])
@@ -303,6 +304,10 @@ class Plain:
         elif memory == Mem.ACC8:
             lanes = load.pad_value if raw is None else np.frombuffer(raw, "i1").astype(int)
             self.acc[at] = lanes - load.zero
+        elif memory == Mem.WGT4:
+            digits = "" if raw is None else "".join(f"{byte:02x}"[::-1] for byte in raw)
+            lanes = [signed(int(digit, 16), 4) for digit in digits] or load.pad_value
+            self.wgt[at] = lanes if raw is None else np.reshape(lanes, self.wgt.shape[1:])
         else:
             buffer = self.inp if memory == Mem.INP else self.wgt
             lanes = load.pad_value if raw is None else np.frombuffer(raw, "i1")

@@ -34,6 +34,7 @@ def test_features_stand_at_their_place(place, expected):
         ("fabric_lanes=2", "GEMM", "lanes in the fabric"),
         ("alu_groups=2", "ALU", "lanes kept"),
         ("store_groups=2", "STORE", "bytes kept"),
+        ("weights4=1", "LOAD", "columns, weights of 4 bits"),
     ],
 )
 def test_an_options_features_are_zero_without_it(setting, unit, feature):
