@@ -22,13 +22,14 @@ from vdla.compiler.graph.ops.recurrent import (
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
+from vdla.isa.options.weights4 import has_weights4
 
 TABLES = "table_bytes=2048"
 CONFIGS = {
     "tiny": [TABLES],
     "paper-plus": [],
     "paper-ring": [TABLES],
-    "narrow": [TABLES],
+    "narrow": [TABLES, "weights4=1"],
     "wide": [TABLES],
 }
 NAMES = {"name": "n", "output": "y"}
@@ -84,9 +85,10 @@ def test_cells(name, vectors, on):
 @pytest.mark.parametrize(("vectors", "hidden", "features"), [(1, 19, 70), (5, 32, 16), (2, 5, 6)])
 def test_gates(vectors, hidden, features, added, config):
     rng = np.random.default_rng(5)
-    weight = rng.integers(-127, 128, (3, hidden, features)).astype(np.int8)
-    bias = rng.integers(-4000, 4000, (3, hidden)).astype(np.int32)
-    scale = rng.uniform(0.5, 1, (3, hidden)) * 30 / features / 2**13
+    most = 7 if has_weights4(config) else 127
+    weight = rng.integers(-most, most + 1, (3, hidden, features)).astype(np.int8)
+    bias = rng.integers(-30 * most, 30 * most, (3, hidden)).astype(np.int32)
+    scale = rng.uniform(0.5, 1, (3, hidden)) * 30 / features / 2**13 * 127 / most
     bounds = np.abs(weight.astype(int)).sum(2) * 128 + np.abs(bias)
     before, after, factor = factors_of(scale, bounds)
     fields = {"weight": "w", "bias": "b", "factor": "f", "before": before, "after": after}

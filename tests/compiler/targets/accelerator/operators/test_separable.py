@@ -29,6 +29,7 @@ from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Gemm
+from vdla.isa.options.weights4 import has_weights4
 from vdla.runtime.dram import whole_pages
 from vdla.sim.machine import simulate
 from vdla.support.numbers import divisors
@@ -36,9 +37,9 @@ from vdla.support.numbers import divisors
 SIZES = ["block_in=8", "block_out=8", "inp_bytes=8192", "wgt_bytes=8192", "acc_bytes=16384"]
 FORWARDING = load_config("tiny", [*SIZES, "forwarding=1"])
 WINDOW = load_config("tiny", [*SIZES, "window_taps=3"])
-BOTH = load_config("tiny", [*SIZES, "forwarding=1", "window_taps=4"])
+BOTH = load_config("tiny", [*SIZES, "forwarding=1", "window_taps=4", "weights4=1"])
 WIDE = ["block_in=16", "block_out=16", *SIZES[2:]]
-ROWS = load_config("tiny", [*WIDE, "forwarding=1", "window_taps=3", "window_rows=2"])
+ROWS = load_config("tiny", [*WIDE, "forwarding=1", "window_taps=3", "window_rows=2", "weights4=1"])
 CONFIGS = {"forwarding": FORWARDING, "window": WINDOW, "both": BOTH, "two rows": ROWS}
 SCALE = 2.0**-7
 QUANT = Quant(1.0, 0)
@@ -49,6 +50,7 @@ class Chain:
 
     def __init__(self, seed, data):
         self.rng = np.random.default_rng(seed)
+        self.half = 8 if seed % 2 else 20  # of the weights' range: int4, or not
         self.tensors = {"x": TensorType(data, "int8", QUANT)}
         self.constants, self.nodes, self.last = {}, [], "x"
 
@@ -56,9 +58,8 @@ class Chain:
         """Appends a convolution of what the last one gave."""
         rng, shape = self.rng, self.tensors[self.last].shape
         groups = rest.get("groups", 1)
-        weight = rng.integers(-20, 20, (outputs, shape[1] // groups, kernel, kernel)).astype(
-            np.int8
-        )
+        size = outputs, shape[1] // groups, kernel, kernel
+        weight = rng.integers(-self.half, self.half, size).astype(np.int8)
         bias = rng.integers(-900, 900, outputs).astype(np.int32)
         self.constants |= {f"{name}.w": weight, f"{name}.b": bias}
         low, high = sorted(int(v) for v in rng.integers(-128, 128, 2))
@@ -95,6 +96,7 @@ def run(chain, config, tile=None, vthreads=2):
     graph = chain.graph
     node = fuse(graph.nodes, "fused")
     template = Separable.of(node, graph, config)
+    assert template.weights4 == (chain.half == 8 and has_weights4(config))
     operator = operator_of(node, graph, template, config)
     program = layer_program(operator, tile or template.best(config, vthreads), config)
     assert program.check() == []
