@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,20 +51,24 @@ class Measured:
 
 def rounded(proto: onnx.ModelProto) -> onnx.ModelProto:
     """A quantized network whose int8 weights with a scale per channel are int4: each channel's
-    greatest one becomes 7 or -7, and its scale follows."""
+    greatest one becomes 7 or -7, and its scale follows, as that of its bias does."""
     result = onnx.ModelProto()
     result.CopyFrom(proto)
     constants = {each.name: each for each in result.graph.initializer}
-    for (weight, scale, zero), axis in _weights(result.graph, constants).items():
+    longer = {}  # steps of a channel beside those before, by the weights' name behind dequantizing
+    for node, axis in _weights(result.graph, constants):
+        weight, scale, zero = node.input
         numbers = numpy_helper.to_array(constants[weight]).astype(np.int64)
         others = tuple(n for n in range(numbers.ndim) if n != axis)
-        most = np.maximum(np.abs(numbers).max(others, keepdims=True), 1)
-        nibbles = np.rint(numbers * (INT4_MAX / most)).astype(np.int64)
-        own = numpy_helper.to_array(constants[scale]).reshape(-1)
-        steps = (own * most.reshape(-1) / INT4_MAX).astype(np.float32)
-        _replace(constants[weight], nibbles)
-        _replace(constants[zero], np.zeros(steps.shape, np.int64))
-        constants[scale].CopyFrom(numpy_helper.from_array(steps, scale))
+        factor = np.maximum(np.abs(numbers).max(others, keepdims=True), 1) / INT4_MAX
+        _replace(constants[weight], np.rint(numbers / factor).astype(np.int64))
+        longer[node.output[0]] = factor.reshape(-1)
+        _lengthen(constants[scale], longer[node.output[0]])
+        _replace(constants[zero], np.zeros(factor.size, np.int64))
+    for bias, scale, factors in _biases(result.graph, constants, longer):
+        numbers = np.rint(numpy_helper.to_array(constants[bias]) / factors).astype(np.int32)
+        constants[bias].CopyFrom(numpy_helper.from_array(numbers, bias))
+        _lengthen(constants[scale], factors)
     del result.opset_import[:]
     result.opset_import.append(helper.make_opsetid("", OPSET))
     result.ir_version = max(result.ir_version, 10)
@@ -72,20 +76,34 @@ def rounded(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _weights(
-    graph: onnx.GraphProto, constants: dict[str, TensorProto]
-) -> dict[tuple[str, str, str], int]:
-    """The axis of the channels of weights, by the names of these, their scales and zero points."""
-    result = {}
+    graph: onnx.GraphProto, constants: Mapping[str, TensorProto]
+) -> Iterator[tuple[onnx.NodeProto, int]]:
+    """The nodes that dequantize weights, and the axis of their channels."""
     for node in graph.node:
         if node.op_type != "DequantizeLinear" or not constants.keys() >= set(node.input):
             continue
-        weight, scale, zero = node.input
+        weight, scale = constants[node.input[0]], constants[node.input[1]]
         axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
-        shape, channels = constants[weight].dims, constants[scale].dims
-        is_int8 = constants[weight].data_type == TensorProto.INT8
-        if is_int8 and len(shape) > 1 and list(channels) == [shape[axis]]:
-            result[weight, scale, zero] = axis
-    return result
+        is_int8 = weight.data_type == TensorProto.INT8 and len(weight.dims) > 1
+        if is_int8 and list(scale.dims) == [weight.dims[axis]]:
+            yield node, axis
+
+
+def _biases(
+    graph: onnx.GraphProto, constants: Mapping[str, TensorProto], longer: Mapping[str, Array]
+) -> Iterator[tuple[str, str, Array]]:
+    """The names of biases and their scales, of layers whose weights have longer steps."""
+    makers = {node.output[0]: node for node in graph.node if node.op_type == "DequantizeLinear"}
+    for node in graph.node:
+        if len(node.input) > 2 and node.input[1] in longer and node.input[2] in makers:
+            bias, scale, *_ = makers[node.input[2]].input
+            if bias in constants and constants[scale].dims:
+                yield bias, scale, longer[node.input[1]]
+
+
+def _lengthen(scale: TensorProto, factors: Array) -> None:
+    steps = (numpy_helper.to_array(scale).reshape(-1) * factors).astype(np.float32)
+    scale.CopyFrom(numpy_helper.from_array(steps, scale.name))
 
 
 def _replace(tensor: TensorProto, numbers: Array) -> None:

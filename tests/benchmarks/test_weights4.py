@@ -36,6 +36,20 @@ def test_weights_are_rounded_to_int4():
         assert (error <= 0.5001 * new.reshape(column)).all()
 
 
+def test_biases_have_steps_of_products():
+    """As a quantizer makes them: of the data times those of the weights, to the nearest one."""
+    before, after = constants(DIGITS), constants(weights4.rounded(DIGITS))
+    data = {"1": "image_scale", "2": "relu1_scale", "3": None}
+    for layer, source in data.items():
+        bias, scale = f"b{layer}_quantized", f"b{layer}_quantized_scale"
+        old, new = (numpy_helper.to_array(c[scale]).astype(float) for c in (before, after))
+        if source is not None:
+            of_weights = numpy_helper.to_array(after[f"w{layer}_scale"]).astype(float)
+            np.testing.assert_allclose(new, of_weights * numpy_helper.to_array(after[source]), 1e-5)
+        real = numpy_helper.to_array(before[bias]) * old
+        assert (np.abs(numpy_helper.to_array(after[bias]) * new - real) <= 0.5001 * new).all()
+
+
 @pytest.mark.parametrize("rate", [8, 1])
 def test_half_the_weights_and_fewer_cycles(rate):
     """Of digits, whose few layers wait for their weights: all of them lie in nibbles."""

@@ -41,7 +41,7 @@ def test_every_goal_is_reached():
     coverage = Coverage(PLAIN)
     assert_equal(PLAIN, 600, coverage)
     assert coverage.missing == []
-    assert "endings: a LOAD beyond WGT4" in coverage.goals
+    assert "endings: ADDRESS: a LOAD beyond WGT4" in coverage.goals
 
 
 @pytest.mark.long
