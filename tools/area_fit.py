@@ -72,7 +72,15 @@ CHOICES = {  # each is as likely as often as it stands here
     "store_groups": (1, 1, 2),
 }
 BUNDLED = {"xc7": ("paper",), "ecp5": ("ulx3s-wide", "ulx3s")}  # held out
-FIRST = {"ecp5": (("tiny", ()), ("ulx3s", ("port_bytes=8",)))}  # to fit: no option, a wider port
+WIDER = ("block_in=8", "block_out=8", "port_bytes=8")
+NIBBLES = "weights4=1"  # CHOICES hasn't it, so that they keep their draws
+FIRST = {  # to fit: no option, a wider port, weights of 4 bits
+    "xc7": (
+        *(("tiny", ()), ("tiny", (NIBBLES,))),
+        *(("tiny", WIDER), ("tiny", (*WIDER, NIBBLES))),
+    ),
+    "ecp5": (("tiny", ()), ("ulx3s", ("port_bytes=8",)), ("tiny", (NIBBLES,))),
+}
 
 
 @dataclass(frozen=True)
