@@ -16,9 +16,9 @@ from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.bodies import Body
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
-from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.node import MICROSOFT, OnnxNode
 
-DOMAINS = (*DEFAULT_DOMAINS, "com.microsoft")
+DOMAINS = (*DEFAULT_DOMAINS, MICROSOFT)
 LEFT_OUT = ("channels_last", "opset")  # attributes that the operators on floats haven't
 
 
@@ -66,6 +66,8 @@ def float_body(view: OnnxNode) -> Body | None:
         return _concat(view)
     if operator in FORMS:
         return _computed(view, FORMS[operator])
+    if operator == "Clip":
+        return _limited(view)
     nearest = operator == "Resize" and view.text("mode", "nearest") == "nearest"
     moves = operator in MOVES or nearest
     return _moved(view) if moves else None
@@ -157,6 +159,24 @@ def _concat(view: OnnxNode) -> Body:
     parts = [_operands(view, place, 3) for place in range(2, count, 3)]
     inputs = [write.dequantized(part, quant) for part, *quant in parts]
     _finished(write, view, Form("Concat", (), 0), inputs)
+    return write.body()
+
+
+def _limited(view: OnnxNode) -> Body | None:
+    """A Clip of integers, between limits that are known, as one of the floats that they stand for:
+    tools write it where fewer values are used than a byte has."""
+    names = _operands(view, 0, 3)
+    quant, dtype = view.draft.quantized.get(names[0]), view.draft.tensors[names[0]].dtype
+    if (
+        quant is None
+        or dtype not in BYTES
+        or any(n and view.draft.known(n) is None for n in names[1:])
+    ):
+        return None
+    write, result = _Writer(view), f"{view.name}.result"
+    inputs = [name and write.dequantized(name, quant) for name in names]
+    write.operator("Clip", inputs, [result])
+    write.quantized(result, quant, str(view.proto.output[0]))
     return write.body()
 
 
