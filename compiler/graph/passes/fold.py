@@ -77,23 +77,29 @@ def _by_channel(value: Array | None, shape: Shape) -> Array | None:
 
 
 def merge_duplicates(graph: Graph) -> Graph:
-    """Keeps one of several nodes that compute the same thing.
+    """Keeps the first of several nodes that compute the same thing.
 
     before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
     """
-    seen: dict[tuple[object, ...], Node] = {}
+    return rewrite(graph, _merged)
 
-    def merged(node: Node, editor: Editor) -> Made:
-        if isinstance(node, ops.Control):
-            return None
-        key = (type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output])
-        first = seen.setdefault(key, node)
-        if first.name == node.name or node.output in editor.outputs:
-            return None
-        editor.rename(node.output, first.output)
-        return ()
 
-    return rewrite(graph, merged)
+def _merged(node: Node, editor: Editor) -> Made:
+    """Nothing: the first node that computes the same has its readers by then."""
+    if isinstance(node, ops.Control) or node.output in editor.outputs or not node.inputs:
+        return None
+    own = _meaning(node, editor)
+    twins = [each for each in editor.readers(node.inputs[0]) if _meaning(each, editor) == own]
+    first = min(twins, key=editor.position)
+    if first is node:
+        return None
+    editor.rename(node.output, first.output)
+    return ()
+
+
+def _meaning(node: Node, editor: Editor) -> tuple[object, ...]:
+    """All that a node's result follows from, and its type."""
+    return type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output]
 
 
 def fold_constants(graph: Graph) -> Graph:
