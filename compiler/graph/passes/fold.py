@@ -127,9 +127,24 @@ def _computed(node: Node, editor: Editor) -> Made:
 def fold_flatten(graph: Graph) -> Graph:
     """Lets a dense layer read a pooled 1x1 image as it is.
 
-    before: QDense(QReshape(x[N, C, 1, 1]))     after: QDense(x)
+    before: QDense(QReshape(x[N, C, 1, 1]))             after: QDense(x)
+    before: QDense(QClip(QReshape(x[N, C, 1, 1])))      after: QDense(QClip(x))
     """
-    return rewrite(graph, _unflattened)
+    return rewrite(graph, _clipped_first, _unflattened)
+
+
+def _clipped_first(node: ops.QClip, editor: Editor) -> Made:
+    """The reshape of one pixel behind the change of its scale."""
+    reshape = editor.own_maker(node.data, ops.QReshape)
+    if reshape is None or editor.shape(reshape.data)[2:] != (1, 1):
+        return None
+    kind = replace(editor.tensors[node.output], shape=editor.shape(reshape.data))
+    early = editor.tensor(f"{node.output}.pixel", kind)
+    editor.erase(reshape)
+    return (
+        replace(node, data=reshape.data, output=early),
+        replace(reshape, data=early, output=node.output),
+    )
 
 
 def _unflattened(node: ops.QDense, editor: Editor) -> Made:

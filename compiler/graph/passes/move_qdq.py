@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.boundaries import int8_source
+from vdla.compiler.graph.boundaries import int8_source, quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.quantize import Scaled
-from vdla.compiler.graph.types import Quant, TensorType
+from vdla.compiler.graph.types import Quant, Requant, TensorType
 
 
 def move_qdq(graph: Graph) -> Graph:
@@ -19,10 +19,12 @@ def move_qdq(graph: Graph) -> Graph:
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
-    Both are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
+    before: Quantize → Dequantize → Clip → Quantize    after: Clip → Quantize
+    before: Dequantize, Dequantize → Concat    after: QConcat → Dequantize
+    All are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
     """
-    return rewrite(graph, _sunk, _hoisted, _cancelled)
+    return rewrite(graph, _sunk, _joined, _hoisted, _limited, _cancelled)
 
 
 def _sunk(node: Node, editor: Editor) -> Made:
@@ -35,6 +37,28 @@ def _sunk(node: Node, editor: Editor) -> Made:
     integer = _on_integers(node, integers, source.data, quant)
     name = f"{node.name}.dequantize"
     return integer, replace(source, name=name, output=node.output, data=integers)
+
+
+def _joined(node: ops.Concat, editor: Editor) -> Made:
+    """Integers of one scale one behind another, and their Dequantize behind them; what quantizes
+    the result changes the scales of its parts instead."""
+    sources = [source for name in node.parts if (source := int8_source(name, editor))]
+    quants = {quant_of(source) for source in sources}
+    if len(sources) < len(node.parts) or len(quants) > 1 or quantizing(node, editor):
+        return None
+    (quant,) = quants
+    kind = TensorType(editor.shape(node.output), "int8", quant)
+    integers = editor.tensor(f"{node.output}.integer", kind)
+    joined = ops.QConcat(
+        name=node.name,
+        output=integers,
+        parts=tuple(source.data for source in sources),
+        axis=node.axis,
+        zeros=(quant.zero_point,) * len(sources),
+        requant=Requant((1.0,) * len(sources), quant.zero_point),
+    )
+    name = f"{node.name}.dequantize"
+    return joined, replace(sources[0], name=name, output=node.output, data=integers)
 
 
 def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
@@ -50,6 +74,22 @@ def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
     after = _on_integers(op, node.output, early, quant_of(node))
     editor.replace(op, replace(node, data=source, output=early), after)
     return ()
+
+
+def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
+    """Limits before the first of two quantizations alike, with which they are one: rounding is
+    monotone."""
+    end, source = quantizing(node, editor), int8_source(node.data, editor)
+    first = editor.own_maker(source.data, ops.Quantize) if source else None
+    if end is None or source is None or first is None or not editor.is_alone(source.output):
+        return None
+    if not (quant_of(end) == quant_of(source) == quant_of(first)) or first.axis is not None:
+        return None
+    editor.erase(first)
+    editor.erase(source)
+    limited = replace(node, data=first.data)
+    editor.replace(end, replace(end, name=first.name))
+    return limited
 
 
 def _cancelled(node: ops.Quantize, editor: Editor) -> Made:
