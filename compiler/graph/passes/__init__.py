@@ -19,6 +19,7 @@ from vdla.compiler.graph.passes import (
     layers,
     move,
     move_qdq,
+    split,
     tabulate,
     to_int8,
 )
@@ -37,6 +38,7 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("unify_layers", layers.unify_layers),
     Pass("move_qdq", move_qdq.move_qdq, adds=frozenset((ops.QConcat,))),
     Pass("move_interleave", interleave.move_interleave, adds=frozenset((ops.QInterleave,))),
+    Pass("split_layers", split.split_layers),
     Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
     Pass("fuse_qdq", fuse_qdq.fuse_qdq, adds=INTEGER),
     Pass("fold_moves", move.fold_moves),

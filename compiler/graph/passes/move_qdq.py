@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.boundaries import int8_source, quantizing
+from vdla.compiler.graph.boundaries import int8_source, is_early, quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.quantize import Scaled
@@ -19,7 +19,7 @@ def move_qdq(graph: Graph) -> Graph:
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
-    before: Quantize → Dequantize → Clip → Quantize    after: Clip → Quantize
+    before: Quantize(input) → Dequantize → Clip → Quantize    after: Clip(input) → Quantize
     before: Dequantize, Dequantize → Concat    after: QConcat → Dequantize
     All are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
@@ -49,16 +49,23 @@ def _joined(node: ops.Concat, editor: Editor) -> Made:
     (quant,) = quants
     kind = TensorType(editor.shape(node.output), "int8", quant)
     integers = editor.tensor(f"{node.output}.integer", kind)
-    joined = ops.QConcat(
-        name=node.name,
-        output=integers,
-        parts=tuple(source.data for source in sources),
-        axis=node.axis,
-        zeros=(quant.zero_point,) * len(sources),
-        requant=Requant((1.0,) * len(sources), quant.zero_point),
-    )
+    joined = joined_integers(integers, [source.data for source in sources], node.axis, quant)
     name = f"{node.name}.dequantize"
-    return joined, replace(sources[0], name=name, output=node.output, data=integers)
+    return (
+        replace(joined, name=node.name),
+        replace(sources[0], name=name, output=node.output, data=integers),
+    )
+
+
+def joined_integers(name: str, parts: Sequence[str], axis: int, quant: Quant) -> ops.QConcat:
+    """Integers of one scale and zero point one behind another, a tensor of the node's name."""
+    zeros, requant = (
+        (quant.zero_point,) * len(parts),
+        Requant((1.0,) * len(parts), quant.zero_point),
+    )
+    return ops.QConcat(
+        name=name, output=name, parts=tuple(parts), axis=axis, zeros=zeros, requant=requant
+    )
 
 
 def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
@@ -77,13 +84,14 @@ def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
 
 
 def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
-    """Limits before the first of two quantizations alike, with which they are one: rounding is
-    monotone."""
+    """Limits of an input before the first of two quantizations alike, with which they are one:
+    rounding is monotone. Behind a layer they are its own limits, once it is one of integers."""
     end, source = quantizing(node, editor), int8_source(node.data, editor)
     first = editor.own_maker(source.data, ops.Quantize) if source else None
     if end is None or source is None or first is None or not editor.is_alone(source.output):
         return None
-    if not (quant_of(end) == quant_of(source) == quant_of(first)) or first.axis is not None:
+    alike = first.axis is None and quant_of(end) == quant_of(source) == quant_of(first)
+    if not alike or not is_early(first, editor):
         return None
     editor.erase(first)
     editor.erase(source)
