@@ -2,8 +2,8 @@
 
     python benchmarks/foreign_quantizers.py FILES... [-c paper-full] [--own] [-v] [--json]
 
-FILES are those of ``foreign_files.py``: NAME.TOOL.onnx beside NAME.npz, whose arrays are inputs, and
-beside NAME.float.onnx, of which ``--own`` makes the same file by ``vdla quantize``.
+FILES are those of ``foreign_files.py``: NAME.TOOL.onnx beside NAME.npz, whose arrays are inputs,
+and beside NAME.float.onnx, of which ``--own`` makes the same file by ``vdla quantize``.
 
     refused    quantized operators that stay floats, of all: a Dequantize before, a Quantize behind
     host       what the host runs between the accelerator's first and last operator, of all

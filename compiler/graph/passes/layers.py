@@ -145,7 +145,7 @@ def _with_one_scale(node: ops.Quantize, editor: Editor) -> Made:
         editor.replace(each, *times(each, scale / most, None, editor))
     one, zero = (float(most),), node.zero_point[:1]
     editor.replace(back, replace(back, scale=one, zero_point=zero, axis=None))
-    data, limits = _before_limits(node, editor)
+    data, positive = _before_limits(node, editor)
     factor, offset = (
         editor.constant(f"{node.name}.{what}", values)
         for what, values in (("factor", most / scale), ("offset", np.zeros_like(scale)))
@@ -154,7 +154,7 @@ def _with_one_scale(node: ops.Quantize, editor: Editor) -> Made:
     made: list[Node] = [
         ops.BatchNorm(name=name, output=name, data=data, factor=factor, offset=offset)
     ]
-    if limits:
+    if positive:
         name = editor.like(f"{node.name}.positive", editor.shape(data), data)
         made.append(ops.Relu(name=name, output=name, data=made[0].output))
     return *made, replace(node, data=name, scale=one, zero_point=zero, axis=None)
@@ -162,7 +162,7 @@ def _with_one_scale(node: ops.Quantize, editor: Editor) -> Made:
 
 def _before_limits(node: ops.Quantize, editor: Editor) -> tuple[str, bool]:
     """The tensor that a node quantizes before limits that its integers have anyway, and whether one
-    of them is 0, which a factor doesn't move."""
+    of them is 0, which a factor doesn't move; these limits are dropped."""
     data, positive, kind = node.data, False, editor.tensors[node.output].dtype
     ends, scale, zero = np.iinfo(kind), np.array(node.scale), np.array(node.zero_point)
     while limit := editor.own_maker(data, LIMITS):
@@ -174,6 +174,7 @@ def _before_limits(node: ops.Quantize, editor: Editor) -> tuple[str, bool]:
         if not (high == ends.max).all() or not (free or limit.bounds[0] == 0):
             break
         positive, data = positive or not free, limit.inputs[0]
+        editor.erase(limit)
     return data, positive
 
 
