@@ -95,7 +95,11 @@ def by_blocks(source: Path, target: Path, options: Mapping[str, Any]) -> None:
 
     form = getattr(q.QuantFormat, options["format"])
     maker = MatMulNBitsQuantizer(
-        onnx.load(source), 4, 16, is_symmetric=options["symmetric"], quant_format=form
+        onnx.version_converter.convert_version(onnx.load(source), 21),
+        4,
+        16,
+        is_symmetric=options["symmetric"],
+        quant_format=form,
     )
     maker.process()
     maker.model.save_model_to_file(str(target))

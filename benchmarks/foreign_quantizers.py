@@ -12,8 +12,9 @@ and beside NAME.float.onnx, of which ``--own`` makes the same file by ``vdla qua
                1/255 of its range
     share      elements that differ by more than half a step, in percent
 
-``-v`` prints the reason of each operator that is refused or on the host. A file that isn't taken is
-a line below the table. Inputs are those that the files were calibrated with.
+A file that quantizes nothing but weights, or at run time, runs on the processor, ``cpu``. ``-v``
+prints the reason of each operator that is refused or on the host. A file that isn't taken is a line
+below the table. Inputs are those that the files were calibrated with.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from strangers import between
 import vdla
 from vdla.analysis.ort import ort_runs
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.island import Quantizable
@@ -44,11 +45,38 @@ from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
 from vdla.options import Quantize
-from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 from vdla.support.errors import UserError
 
 RANGE = 255  # steps of an output that nothing quantizes
+QONNX = """
+<domain: "qonnx.custom_op.general", opset_import: ["" : 17]>
+Quant <signed, narrow, rounding_mode> (x, scale, zero, bits) => (y) {
+    s = Constant <value_int: int = @signed> ()
+    n = Constant <value_int: int = @narrow> ()
+    is_signed = Cast <to = 1> (s)
+    is_narrow = Cast <to = 1> (n)
+    one = Constant <value_float = 1.0> ()
+    two = Constant <value_float = 2.0> ()
+    width = Sub (bits, is_signed)
+    half = Pow (two, width)
+    high_of_all = Sub (half, one)
+    unsigned = Sub (one, is_signed)
+    off_top = Mul (unsigned, is_narrow)
+    high = Sub (high_of_all, off_top)
+    below = Mul (half, is_signed)
+    off_end = Mul (is_signed, is_narrow)
+    low = Sub (off_end, below)
+    ratio = Div (x, scale)
+    steps = Add (ratio, zero)
+    most = Min (steps, high)
+    limited = Max (most, low)
+    whole = Round (limited)
+    centered = Sub (whole, zero)
+    y = Mul (centered, scale)
+}
+"""  # what onnxruntime runs in the place of such a node
 HEADS = ("file", "cycles", "refused", "host", "steps", "share")
 
 
@@ -58,6 +86,7 @@ class Row:
 
     file: str
     fault: str = ""
+    device: str = ""
     cycles: int = 0
     refused: list[str] = field(default_factory=list)
     islands: int = 0
@@ -71,23 +100,27 @@ def measured(path: Path, inputs: Sequence[Mapping[str, Array]], config: Config) 
     """Compiles and simulates a file, and compares its outputs."""
     row = Row(path.stem)
     try:
-        graph = import_onnx(path)
+        model = runnable(path)
+        row.device = "sim" if is_quantized(model) else "cpu"
+        graph = import_onnx(path, floats=True)
         row.islands, row.refused = islands(optimize(graph))
-        module = compile_graph(graph, config, Options())
+        options = Options() if row.device == "sim" else Options("cpu")
+        module = compile_graph(graph, config, options)
         rows = between(module.metadata["placement"])
         row.operators = len(rows)
         row.host = [
             f"{each['op']} {each['name']}: {each['reason']}"
             for each in rows
-            if each["device"] != ACCELERATOR
+            if each["device"] != ACCELERATOR and row.device == "sim"
         ]
-        runs = [Executor(module, SimDevice(config)).run(dict(each)) for each in inputs]
-        wanted = [*ort_runs(path, inputs, fuse=False)]
+        devices = (make_device(module, row.device, config) for _ in inputs)
+        runs = [Executor(module, each).run(x) for each, x in zip(devices, inputs, strict=True)]
+        wanted = [*ort_runs(model, inputs, fuse=False)]
     except UserError as error:
         row.fault = str(error)
         return row
     row.cycles = runs[0].cycles or 0
-    units = output_steps(onnx.load(path))
+    units = output_steps(model)
     gaps = [
         gap
         for run, want in zip(runs, wanted, strict=True)
@@ -97,6 +130,17 @@ def measured(path: Path, inputs: Sequence[Mapping[str, Array]], config: Config) 
     row.steps = max(float(gap.max()) for gap in gaps)
     row.share = 100 * float(np.mean([np.mean(gap > 0.5) for gap in gaps]))
     return row
+
+
+def runnable(path: Path) -> onnx.ModelProto:
+    """A file's model; of one in QONNX's operators with their definition."""
+    model = onnx.load(path)
+    function = onnx.parser.parse_function(QONNX)
+    if any(node.domain == function.domain for node in model.graph.node):
+        opset = next(each.version for each in model.opset_import if not each.domain)
+        function.opset_import[0].version = opset
+        model.functions.append(function)
+    return model
 
 
 def islands(graph: Graph) -> tuple[int, list[str]]:
@@ -126,7 +170,7 @@ def ends_quantized(node: Node, graph: Graph) -> bool:
 
 
 def output_steps(model: onnx.ModelProto) -> dict[str, float]:
-    """The scale of each output that a DequantizeLinear makes, as a constant says it."""
+    """The scale of each output that a quantizer's node makes, as a constant says it."""
     known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
@@ -135,7 +179,7 @@ def output_steps(model: onnx.ModelProto) -> dict[str, float]:
     return {
         node.output[0]: float(known[node.input[1]].reshape(-1)[0])
         for node in model.graph.node
-        if node.op_type == "DequantizeLinear"
+        if node.op_type in ("DequantizeLinear", "Quant")
         if node.output[0] in outputs and node.input[1] in known
     }
 
@@ -186,7 +230,8 @@ def main() -> None:
     for row in rows:
         counts = f"{len(row.refused)} of {row.islands}", f"{len(row.host)} of {row.operators}"
         figures = f"{row.steps:.2f}", f"{row.share:.2f}"
-        cells = (f"{row.cycles:,}", *counts, *figures) if not row.fault else ("not taken",)
+        first = f"{row.cycles:,}" if row.device == "sim" else row.device
+        cells = (first, *counts, *figures) if not row.fault else ("not taken",)
         table.add_row(row.file, *cells)
     console.print(table)
     for row in rows:

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from vdla.compiler.frontend import qonnx
 from vdla.compiler.frontend.bodies import Body
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
 from vdla.compiler.frontend.node import MICROSOFT, OnnxNode
@@ -49,7 +50,7 @@ FORMS = {
     "QLinearGlobalAveragePool": Form("GlobalAveragePool", (0,), 3),
     "QLinearReduceMean": Form("ReduceMean", (0,), 3),
 }
-INTEGER_OPERATORS = {*FORMS, "QLinearConcat"}
+INTEGER_OPERATORS = {*FORMS, "QLinearConcat", *qonnx.OPERATORS}
 MOVES = (
     "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Split", "Slice", "Pad",
     "Gather", "Tile", "Expand", "DepthToSpace", "SpaceToDepth", "Concat",
@@ -60,6 +61,8 @@ BYTES = ("int8", "uint8")
 def float_body(view: OnnxNode) -> Body | None:
     """A node on quantized integers as one on floats; None where it is none, or has no such form."""
     operator = view.proto.op_type
+    if view.proto.domain in qonnx.DOMAINS and operator in qonnx.OPERATORS:
+        return qonnx.quantizer_body(view)
     if view.proto.domain not in DOMAINS or view.attributes.get("channels_last"):
         return None
     if operator == "QLinearConcat":

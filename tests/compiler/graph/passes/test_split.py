@@ -74,7 +74,7 @@ def test_dense_weights_beyond_int8(image):
     count = m.shapes[x][-1]
     y = m.node("Transpose", [weights(m, (12, count), ONE, 90, unsigned((12, count)))], (count, 12))
     y = m.node("MatMul", [x, y], (*m.shapes[x][:-1], 12))
-    m.output(m.quantized(y, 4.0 if image else 0.5, 4))
+    m.output(m.quantized(y, 1.0 if image else 0.5, 4))
     integers_of(m)
 
 
