@@ -3,7 +3,8 @@
     Quant(x, scale, zero, bits) = (round(clip(x / scale + zero, low, high)) - zero) * scale
 
 with the integers of so many ``bits`` as limits, ``signed`` or not; of ``narrow`` ranges one at an
-end is left out. Brevitas and QKeras write such nodes.
+end is left out. Brevitas and QKeras write such nodes. QuantizeLinear rounds before it adds the zero
+point: by an odd one, what lies in the middle between two integers goes to the other of them.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def unify_layers(graph: Graph) -> Graph:
     """Gives layers of quantized weights one form.
 
     before: y = Add(Dense(x, DQ(w)), b)              after: y = Dense(x, DQ(w), b)
+    before: y = Relu(Reshape(Dense(x, DQ(w))))       after: y = Reshape(Relu(Dense(x, DQ(w))))
     before: y = Q(Mul(AvgPool(x), 0.98), s)          after: y = Q(AvgPool(x), s / 0.98)
     before: y = BatchNorm(Conv2d(x, DQ(w, s), b), f, o)    after: y = Conv2d(x, DQ(w, s·f), b·f + o)
     before: y = mean of each channel's means of tiles      after: y = mean of each channel
@@ -32,7 +33,9 @@ def unify_layers(graph: Graph) -> Graph:
 
     Results are the file's, but for the order of its sums and products in floats.
     """
-    return rewrite(graph, _with_bias, _with_factor, _whole_mean, _normalized, _with_one_scale)
+    return rewrite(
+        graph, _with_bias, _before_moves, _with_factor, _whole_mean, _normalized, _with_one_scale
+    )
 
 
 # Biases and factors ------------------------------------------------------------------------------
@@ -75,6 +78,20 @@ def _vector(name: str, axis: int, shape: Shape, editor: Editor) -> str | None:
     if name not in editor.constants:
         return None
     return editor.constant(f"{name}.bias", editor.constants[name].reshape(-1))
+
+
+def _before_moves(node: ops.Relu | ops.Clip | ops.Unary, editor: Editor) -> Made:
+    """A function of each element of a layer's result before the move of elements behind it."""
+    reshape = editor.own_maker(node.data, ops.Reshape)
+    move = reshape or editor.own_maker(node.data, ops.Transpose)
+    layer = editor.own_maker(move.data, FloatProducts) if move else None
+    if move is None or layer is None or scaled_weights(layer, editor) is None:
+        return None
+    early = editor.like(f"{node.output}.early", editor.shape(layer.output), node.output)
+    editor.erase(move)
+    return replace(node, data=layer.output, output=early), replace(
+        move, data=early, output=node.output
+    )
 
 
 def _with_factor(node: ops.Quantize, editor: Editor) -> Made:

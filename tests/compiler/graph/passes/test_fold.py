@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.passes.fold import fold_scales
+from vdla.compiler.graph.passes.fold import fold_scales, merge_duplicates
 from vdla.compiler.graph.reference import evaluate
 
 CHANNELS = 3
@@ -196,3 +196,15 @@ def test_a_factor_without_end_stays(function, value):
     with np.errstate(all="raise", under="ignore"):
         folded = fold_scales(graph)
     assert folded.nodes == graph.nodes
+
+
+def test_the_first_of_several_duplicates_stays():
+    """Also where duplicates of what they read come in another order: none reads what comes later."""
+    net = Net(2, 4)
+    first = [net.add(ops.Relu, data="x") for _ in range(3)]
+    second = [net.add(ops.Unary, data=name, function="exp") for name in reversed(first)]
+    third = [net.add(ops.Unary, data=name, function="tanh") for name in reversed(second)]
+    graph = verify(
+        merge_duplicates(net.graph(*third[:1], net.add(ops.Add, a=third[0], b=third[2])))
+    )
+    assert [node.op for node in graph.nodes] == ["Relu", "Unary", "Unary", "Add"]

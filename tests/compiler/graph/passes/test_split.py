@@ -22,8 +22,10 @@ RNG = np.random.default_rng(4)
 
 
 def unsigned(shape):
-    """Weights of all bytes."""
-    return np.resize(RNG.permutation(256).astype(np.uint8), shape)
+    """Weights of any bytes, the least and the greatest among them."""
+    integers = RNG.integers(0, 256, shape).astype(np.uint8)
+    integers.flat[[0, -1]] = 0, 255
+    return integers
 
 
 def convolution(integers, scale, zero, *, dtype="int8", end="Relu", groups=1, biased=False):
