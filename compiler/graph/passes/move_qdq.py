@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.boundaries import int8_source, is_early, quantizing
+from vdla.compiler.graph.boundaries import int8_source, quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.island import Quantizable
 from vdla.compiler.graph.ops.quantize import Scaled
 from vdla.compiler.graph.types import Quant, Requant, TensorType
 
@@ -19,7 +20,7 @@ def move_qdq(graph: Graph) -> Graph:
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
-    before: Quantize(input) → Dequantize → Clip → Quantize    after: Clip(input) → Quantize
+    before: Quantize → Dequantize → Clip → Quantize    after: Clip → Quantize
     before: Dequantize, Dequantize → Concat    after: QConcat → Dequantize
     All are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
@@ -84,14 +85,14 @@ def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
 
 
 def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
-    """Limits of an input before the first of two quantizations alike, with which they are one:
-    rounding is monotone. Behind a layer they are its own limits, once it is one of integers."""
+    """Limits before the first of two quantizations alike, with which they are one: rounding is
+    monotone. Behind what has limits of its own, once it is one of integers, they stay for it."""
     end, source = quantizing(node, editor), int8_source(node.data, editor)
     first = editor.own_maker(source.data, ops.Quantize) if source else None
     if end is None or source is None or first is None or not editor.is_alone(source.output):
         return None
     alike = first.axis is None and quant_of(end) == quant_of(source) == quant_of(first)
-    if not alike or not is_early(first, editor):
+    if not alike or editor.maker(first.data, Quantizable):
         return None
     editor.erase(first)
     editor.erase(source)

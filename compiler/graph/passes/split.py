@@ -35,7 +35,7 @@ def split_layers(graph: Graph) -> Graph:
 
 def _with_leak(node: ops.Unary, editor: Editor) -> Made:
     """The greater of a layer and the same one times the slope of negative numbers."""
-    layer, end = editor.own_maker(node.data, FloatProducts), quantizing(node, editor)
+    layer, end = editor.own_maker(node.data, FloatProducts), _end(node, editor)
     if node.function != "leaky_relu" or layer is None or end is None or not 0 < node.alpha < 1:
         return None
     if scaled_weights(layer, editor) is None or int8_source(layer.inputs[0], editor) is None:
@@ -68,7 +68,7 @@ def _rounded(layer: Node, end: ops.Quantize, editor: Editor) -> tuple[str, Seque
 def _in_bytes(node: FloatProducts, editor: Editor) -> Made:
     """The layer of data with some channels repeated, and of weights that add up to its own."""
     weights, source = scaled_weights(node, editor), int8_source(node.inputs[0], editor)
-    if weights is None or source is None or not _ends(node, editor):
+    if weights is None or source is None or _end(node, editor) is None:
         return None
     array = editor.constants[weights.data].astype(np.int64)
     centered = array - np.reshape(weights.zero_point, (-1, *(1,) * (array.ndim - 1)))
@@ -138,8 +138,8 @@ def _without_groups(weights: Array, node: FloatProducts) -> Array:
     return whole
 
 
-def _ends(node: Node, editor: Editor) -> bool:
-    """Whether one scale quantizes a node's result, behind limits at most."""
+def _end(node: Node, editor: Editor) -> ops.Quantize | None:
+    """The Quantize of one scale that alone reads a node's result, behind limits at most."""
     while limit := editor.own_reader(node.output, LIMITS):
         node = limit
-    return quantizing(node, editor) is not None
+    return quantizing(node, editor)

@@ -199,12 +199,13 @@ def test_a_factor_without_end_stays(function, value):
 
 
 def test_the_first_of_several_duplicates_stays():
-    """Also where duplicates of what they read come in another order: none reads what comes later."""
+    """Also where what they read is merged in another order: none is read before it is written."""
     net = Net(2, 4)
     first = [net.add(ops.Relu, data="x") for _ in range(3)]
-    second = [net.add(ops.Unary, data=name, function="exp") for name in reversed(first)]
-    third = [net.add(ops.Unary, data=name, function="tanh") for name in reversed(second)]
-    graph = verify(
-        merge_duplicates(net.graph(*third[:1], net.add(ops.Add, a=third[0], b=third[2])))
-    )
+    second = []
+    for name in reversed(first):
+        middle = net.add(ops.Unary, data=name, function="exp")
+        second.append(net.add(ops.Unary, data=middle, function="tanh"))
+    total = net.add(ops.Add, a=second[1], b=second[2])
+    graph = verify(merge_duplicates(net.graph(second[0], total)))
     assert [node.op for node in graph.nodes] == ["Relu", "Unary", "Unary", "Add"]
