@@ -184,10 +184,10 @@ def output_steps(model: onnx.ModelProto) -> dict[str, float]:
     }
 
 
-def differences(found: Array, want: Array, step: float | None) -> Array:
-    """How far elements are apart, in steps."""
+def differences(result: Array, want: Array, step: float | None) -> Array:
+    """Differences of elements, in steps."""
     step = step or float(np.ptp(want)) / RANGE or 1.0
-    return np.asarray(np.abs(found.astype(np.float64) - want) / step)
+    return np.asarray(np.abs(result.astype(np.float64) - want) / step)
 
 
 def rows_of(paths: Sequence[Path], config: Config, own: bool) -> Iterator[Row]:

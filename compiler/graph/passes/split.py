@@ -54,8 +54,7 @@ def _with_leak(node: ops.Unary, editor: Editor) -> Made:
 
 
 def _rounded(layer: Node, end: ops.Quantize, editor: Editor) -> tuple[str, Sequence[Node]]:
-    """What integers of a quantization stand for that is a layer's result's too, and the nodes that
-    make it."""
+    """A layer's result rounded to the integers of a quantization, and the nodes that make it."""
     bits = editor.tensor(f"{layer.output}.bits", editor.tensors[end.output])
     real = editor.like(f"{layer.output}.rounded", editor.shape(layer.output), layer.output)
     scale, zero = end.scale, end.zero_point
