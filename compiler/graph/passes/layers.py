@@ -50,7 +50,7 @@ def _with_bias(node: ops.Add, editor: Editor) -> Made:
         if layer is None or layer.bias is not None or editor.shape(data) != shape:
             continue
         count = editor.shape(layer.output)[1]
-        axis = 1 if isinstance(layer, ops.Conv2d) else len(shape) - 1
+        axis = len(shape) - 1 if reshape else 1
         if scaled_weights(layer, editor) is None or shape[axis] != count:
             continue
         bias = _vector(other, axis, shape, editor)
@@ -150,7 +150,7 @@ def _with_one_scale(node: ops.Quantize, editor: Editor) -> Made:
     if node.axis != 1 or back is None or len({*node.zero_point}) > 1:
         return None
     same = (back.scale, back.zero_point, back.axis) == (node.scale, node.zero_point, node.axis)
-    behind = editor.readers_of(back.output, ops.Conv2d)
+    behind = editor.readers_of(back.output, FloatProducts)
     if not same or not behind or len(behind) < len(editor.readers(back.output)):
         return None
     alone = all(_is_depthwise(each, back.output, editor) for each in behind)
@@ -195,9 +195,7 @@ def _before_limits(node: ops.Quantize, editor: Editor) -> tuple[str, bool]:
     return data, positive
 
 
-def _is_depthwise(node: Node, data: str, editor: Editor) -> bool:
-    """Whether a node is a convolution of each channel of some data by itself, of known weights."""
-    if not isinstance(node, ops.Conv2d) or node.data != data:
-        return False
-    alone = node.groups == editor.shape(data)[1] == editor.shape(node.weight)[0]
+def _is_depthwise(node: FloatProducts, data: str, editor: Editor) -> bool:
+    """Whether a node is a depthwise layer of some data, of known weights."""
+    alone = node.inputs[0] == data and node.is_depthwise([editor.shape(n) for n in node.inputs])
     return alone and scaled_weights(node, editor) is not None

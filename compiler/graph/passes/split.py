@@ -73,7 +73,7 @@ def _in_bytes(node: FloatProducts, editor: Editor) -> Made:
     centered = array - np.reshape(weights.zero_point, (-1, *(1,) * (array.ndim - 1)))
     if centered.min() >= LOW and centered.max() <= HIGH:
         return None
-    whole = _without_groups(centered, node)
+    layer, whole = node.whole(centered)
     if whole.size > MOST_WEIGHTS:
         return None
     channels = editor.shape(source.data)[1]
@@ -90,13 +90,12 @@ def _in_bytes(node: FloatProducts, editor: Editor) -> Made:
     shape = n, sum(map(len, places)), *image
     wide = editor.like(f"{node.name}.repeated", shape, source.data)
     real = editor.like(f"{wide}.real", shape, node.inputs[0])
-    layer = replace(node, data=real, weight=weight)
     return (
         *made,
         joined_integers(wide, names, 1, quant_of(source)),
         replace(source, name=real, output=real, data=wide),
         replace(weights, name=weight, output=weight, data=integers, zero_point=none),
-        replace(layer, groups=1) if isinstance(layer, ops.Conv2d) else layer,
+        replace(layer, data=real, weight=weight),
     )
 
 
@@ -123,18 +122,6 @@ def _taken(hint: str, data: str, channels: Array, editor: Editor) -> ops.QTake |
     name = editor.like(hint, shape, data)
     places = tuple(int(place) for table in tables for place in table)
     return ops.QTake(name=name, output=name, data=data, shape=shape, places=places, fill=0.0)
-
-
-def _without_groups(weights: Array, node: FloatProducts) -> Array:
-    """Weights of a convolution of groups as those of one without: zeros between other groups."""
-    groups = node.groups if isinstance(node, ops.Conv2d) else 1
-    if groups == 1:
-        return weights
-    o, i, *kernel = weights.shape
-    whole = np.zeros((o, i * groups, *kernel), weights.dtype)
-    for group, rows in enumerate(np.split(np.arange(o), groups)):
-        whole[rows, group * i : (group + 1) * i] = weights[rows]
-    return whole
 
 
 def _end(node: Node, editor: Editor) -> ops.Quantize | None:
