@@ -113,7 +113,17 @@ def test_a_mean_of_means(reversed_axes):
     assert [kind for kind in kinds if kind.endswith("Pool")] == pools
 
 
-@pytest.mark.parametrize("limit", ["Relu", "Clip", "Clip within", None])
+def test_a_mean_of_some_means_stays():
+    m = QdqModel()
+    y = m.node("AveragePool", [m.input("x", IMAGE, 2.0**-4)], (1, 16, 3, 3), kernel_shape=[2, 2],
+               strides=[2, 2])  # fmt: skip
+    y = m.node("AveragePool", [y], (1, 16, 2, 2), kernel_shape=[2, 2])
+    m.output(m.quantized(y, 2.0**-6, 4))
+    kinds = [node.op for node in optimize(import_model(m.model())).nodes]
+    assert kinds.count("AvgPool") == 2
+
+
+@pytest.mark.parametrize("limit", ["Relu", "Clip", "Clip within", "Clip below", None])
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_a_scale_for_each_channel_before_depthwise_layers(limit, dtype):
     """The layer before has the scales among its own, or a normalization of floats has them."""
@@ -121,7 +131,7 @@ def test_a_scale_for_each_channel_before_depthwise_layers(limit, dtype):
     scales = (2.0 ** -RNG.integers(2, 5, 16)).astype(F)
     y = m.node("Conv", [m.input("x", IMAGE, 2.0**-4), weights(m, (16, 16, 1, 1))], IMAGE)
     if limit:
-        ends = [0.0, 1.0 if limit == "Clip within" else 999.0]
+        ends = [-0.25 if limit == "Clip below" else 0.0, 1.0 if limit == "Clip within" else 999.0]
         bounds = [m.constant(f"end{n}", np.array(end, F)) for n, end in enumerate(ends)]
         y = m.node(limit[:4], [y, *bounds][: 1 if limit == "Relu" else 3], IMAGE)
     quant = [m.constant("s", scales), m.constant("z", np.full(16, 3, dtype))]
@@ -129,7 +139,7 @@ def test_a_scale_for_each_channel_before_depthwise_layers(limit, dtype):
     y = m.node("DequantizeLinear", [y, *quant], IMAGE, axis=1)
     own = weights(m, (16, 1, 3, 3), np.full(16, 2.0**-6))
     m.output(m.quantized(m.node("Conv", [y, own], IMAGE, group=16, pads=[1] * 4), 2.0**-2, 4))
-    left = ["Conv2d", "Clip", "BatchNorm"] if limit == "Clip within" else []
+    left = ["Conv2d", "Clip", "BatchNorm"] if limit in ("Clip within", "Clip below") else []
     graph = integers_of(m, left=left)
     assert not any(getattr(node, "axis", None) == 1 for node in graph.nodes)
 
