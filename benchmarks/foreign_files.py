@@ -10,8 +10,8 @@ writes FOLDER/NAME.TOOL-STYLE.onnx. Each tool is in an environment of its own:
     brevitas      pip install brevitas torch onnx onnxscript onnxoptimizer tqdm   0.13.4, 2.14.1
     quark         pip install amd-quark onnx onnxruntime torch                    0.13
     aimet         pip install aimet-onnx                                          2.42.0
-    neural        pip install neural-compressor==2.6 'onnx<1.17' 'onnxruntime<1.20' 'numpy<2'
-    neural-ort    pip install onnx-neural-compressor onnxruntime                  1.0
+    neural        pip install neural-compressor==2.6 'onnx<1.17' 'onnxruntime<1.20' 'numpy<2' six
+    neural-ort    pip install onnx-neural-compressor onnxruntime prettytable scipy       1.0
 
 A tool's style that fails is said in a line, and the others go on.
 """
