@@ -14,11 +14,12 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from vdla.compiler.frontend import qonnx
 from vdla.compiler.frontend.bodies import Body
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
-from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.node import MICROSOFT, OnnxNode
 
-DOMAINS = (*DEFAULT_DOMAINS, "com.microsoft")
+DOMAINS = (*DEFAULT_DOMAINS, MICROSOFT)
 LEFT_OUT = ("channels_last", "opset")  # attributes that the operators on floats haven't
 
 
@@ -49,7 +50,7 @@ FORMS = {
     "QLinearGlobalAveragePool": Form("GlobalAveragePool", (0,), 3),
     "QLinearReduceMean": Form("ReduceMean", (0,), 3),
 }
-INTEGER_OPERATORS = {*FORMS, "QLinearConcat"}
+INTEGER_OPERATORS = {*FORMS, "QLinearConcat", *qonnx.OPERATORS}
 MOVES = (
     "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Split", "Slice", "Pad",
     "Gather", "Tile", "Expand", "DepthToSpace", "SpaceToDepth", "Concat",
@@ -60,12 +61,16 @@ BYTES = ("int8", "uint8")
 def float_body(view: OnnxNode) -> Body | None:
     """A node on quantized integers as one on floats; None where it is none, or has no such form."""
     operator = view.proto.op_type
+    if view.proto.domain in qonnx.DOMAINS and operator in qonnx.OPERATORS:
+        return qonnx.quantizer_body(view)
     if view.proto.domain not in DOMAINS or view.attributes.get("channels_last"):
         return None
     if operator == "QLinearConcat":
         return _concat(view)
     if operator in FORMS:
         return _computed(view, FORMS[operator])
+    if operator == "Clip":
+        return _limited(view)
     nearest = operator == "Resize" and view.text("mode", "nearest") == "nearest"
     moves = operator in MOVES or nearest
     return _moved(view) if moves else None
@@ -157,6 +162,24 @@ def _concat(view: OnnxNode) -> Body:
     parts = [_operands(view, place, 3) for place in range(2, count, 3)]
     inputs = [write.dequantized(part, quant) for part, *quant in parts]
     _finished(write, view, Form("Concat", (), 0), inputs)
+    return write.body()
+
+
+def _limited(view: OnnxNode) -> Body | None:
+    """A Clip of integers, between limits that are known, as one of the floats that they stand for:
+    tools write it where fewer values are used than a byte has."""
+    names = _operands(view, 0, 3)
+    quant, dtype = view.draft.quantized.get(names[0]), view.draft.tensors[names[0]].dtype
+    if (
+        quant is None
+        or dtype not in BYTES
+        or any(n and view.draft.known(n) is None for n in names[1:])
+    ):
+        return None
+    write, result = _Writer(view), f"{view.name}.result"
+    inputs = [name and write.dequantized(name, quant) for name in names]
+    write.operator("Clip", inputs, [result])
+    write.quantized(result, quant, str(view.proto.output[0]))
     return write.body()
 
 

@@ -10,6 +10,8 @@ from vdla.compiler.frontend.draft import Draft
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError
 from vdla.compiler.graph.types import Array
 
+MICROSOFT = "com.microsoft"  # the domain of onnxruntime's own operators
+
 
 class OnnxNode:
     """One ONNX node as the converters see it."""

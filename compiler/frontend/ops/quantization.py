@@ -12,14 +12,15 @@ import onnx
 
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
-from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.frontend.ops.storage import BITS, decoded, encoded, limits
+from vdla.compiler.frontend.node import MICROSOFT, OnnxNode
+from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.types import TensorType
-from vdla.runtime.dtypes import STORED
+from vdla.compiler.graph.types import Array, TensorType
+from vdla.runtime.dtypes import STORED, dtype_of
 
 STORED_TYPES = frozenset(STORED)
 BYTES = ("int8", "uint8")
+FEW_BITS = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}  # and their bytes
 FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
 FLOAT = onnx.TensorProto.FLOAT
 DEAD_SCALE = 2.0**-7  # of data that are all zeros, and have no other scale
@@ -27,11 +28,19 @@ RESULTS = ("int8", "uint8", "int16", "uint16", *STORED)  # what QuantizeLinear w
 
 
 @converts("QuantizeLinear")
+@converts("QuantizeLinear", domain=MICROSOFT)
 def _quantize(view: OnnxNode) -> None:
     dtype = _result_dtype(view)
     if view.integer("precision", FLOAT) not in (0, FLOAT):
         actual = view.draft.dtype(view.integer("precision", FLOAT))
         raise view.error("a precision of float32", actual)
+    if (
+        dtype in FEW_BITS
+        and _plain(view)
+        and (data := view.draft.known(view.operand(0))) is not None
+    ):
+        _quantize_constant(view, data, dtype)
+        return
     if not _plain(view) or dtype not in BYTES or view.dtype(0) in STORED_TYPES:
         _quantize_by_parts(view, dtype)
         return
@@ -50,20 +59,28 @@ def _quantize(view: OnnxNode) -> None:
     view.draft.emit(node, dtype)
 
 
+def _quantize_constant(view: OnnxNode, data: Array, dtype: str) -> None:
+    """Integers of few bits of a constant: those of a byte, limited."""
+    params = _quant_params(view, FEW_BITS[dtype])
+    params.pop("dtype")
+    node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    integers = node.evaluate([data], TensorType(data.shape, FEW_BITS[dtype]))
+    view.draft.add_constant(view.output, np.clip(integers, *limits(dtype)).astype(dtype_of(dtype)))
+
+
 @converts("DequantizeLinear")
+@converts("DequantizeLinear", domain=MICROSOFT)
 def _dequantize(view: OnnxNode) -> None:
     code = view.integer("output_dtype", 0)
     dtype = view.draft.dtype(code) if code else view.dtype(1)
-    parts = STORED_TYPES | {"int16", "uint16"}
-    plain = _plain(view) and dtype == "float32"
-    name = _as_int8(view) if plain else view.operand(0)
-    kind = view.draft.tensors[name].dtype
-    if not plain or parts & {kind, view.dtype(1)}:
+    name, parts = _as_bytes(view), STORED_TYPES | {"int16", "uint16"}
+    data = view.draft.tensors[name]
+    if not _plain(view) or dtype != "float32" or parts & {data.dtype, view.dtype(1)}:
         _dequantize_by_parts(view, dtype)
         return
-    if kind not in ("int8", "uint8", "int32"):
-        raise view.unsupported("int8, uint8 or int32 data", kind)
-    params = _quant_params(view, kind)
+    if data.dtype not in ("int8", "uint8", "int32"):
+        raise view.unsupported("int8, uint8 or int32 data", data.dtype)
+    params = _quant_params(view, data.dtype)
     params.pop("dtype")
     odd = _odd_scale(params["scale"])
     if odd is not None and name not in view.draft.constants:
@@ -75,13 +92,13 @@ def _dequantize(view: OnnxNode) -> None:
     view.draft.emit(_with_positive_scales(view, node), "float32")
 
 
-def _as_int8(view: OnnxNode) -> str:
-    """The data, whose integers become int8 where they are a constant of fewer bits."""
+def _as_bytes(view: OnnxNode) -> str:
+    """The data of a node; a constant of few bits with a scale for each channel at most as bytes."""
     name = view.operand(0)
-    data = view.draft.known(name)
-    if data is None or view.dtype(0) not in BITS:
+    dtype, data = view.dtype(0), view.draft.constants.get(name)
+    if data is None or dtype not in FEW_BITS or not _plain(view):
         return name
-    return view.draft.add_constant(f"{view.name}.int8", data.astype(np.int8))
+    return view.draft.add_constant(f"{view.name}.bytes", data.astype(FEW_BITS[dtype]))
 
 
 def _odd_scale(scales: Sequence[float]) -> float | None:

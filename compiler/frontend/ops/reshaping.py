@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
+from math import prod
 from operator import mul
 
 import numpy as np
@@ -11,6 +14,7 @@ from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.types import Array
 
 
 @converts("Identity")
@@ -86,6 +90,8 @@ def _axes(view: OnnxNode, rank: int) -> set[int]:
 
 def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
     data = view.operand(0)
+    if _moves_integers(view, lambda array: array.reshape(shape), _kept_axis(view, shape)):
+        return
     dtype = view.draft.tensors[data].dtype
     kind = ops.QReshape if dtype == "int8" else ops.Reshape
     node = kind(name=view.name, output=str(view.proto.output[0]), data=data)
@@ -96,8 +102,42 @@ def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
 def _transpose(view: OnnxNode) -> None:
     rank = len(view.shape(0))
     perm = view.integers("perm", tuple(reversed(range(rank))))
+    if _moves_integers(view, lambda array: array.transpose(perm), perm.index):
+        return
     node = ops.Transpose(name=view.name, output=view.output, data=view.operand(0), perm=perm)
     view.draft.emit(node, view.dtype(0))
+
+
+def _moves_integers(
+    view: OnnxNode, change: Callable[[Array], Array], moved: Callable[[int], int | None]
+) -> bool:
+    """Whether a node's data are a constant's integers, dequantized: then these are moved now.
+
+    ``moved`` gives the place of an axis in the result, None where it has none.
+    """
+    draft = view.draft
+    source = draft.dequantized(view.operand(0))
+    axis = None if source is None or source.axis is None else moved(source.axis)
+    if source is None or (source.axis is not None and axis is None):
+        return False
+    integers = draft.add_constant(f"{view.name}.integers", change(draft.constants[source.data]))
+    node = replace(source, name=view.name, output=view.output, data=integers, axis=axis)
+    draft.emit(node, view.dtype(0))
+    return True
+
+
+def _kept_axis(view: OnnxNode, shape: tuple[int, ...]) -> Callable[[int], int | None]:
+    """A function that gives the place of an axis in another shape, if it is there whole."""
+    before = view.shape(0)
+
+    def place(axis: int) -> int | None:
+        rows = prod(before[:axis])
+        places = (
+            n for n, size in enumerate(shape) if size == before[axis] and prod(shape[:n]) == rows
+        )
+        return next(places, None)
+
+    return place
 
 
 @converts("Concat")

@@ -161,6 +161,17 @@ class Conv2d(FloatProducts, AnyConv2d):
         acc = self.sums(recipe, self.bias, 0, "float32")
         return te.compute(recipe.out_shape, lambda b, c, y, x: acc[b, y, x, c], "out")
 
+    def is_depthwise(self, shapes: Sequence[Shape]) -> bool:
+        data, weight = shapes[0], shapes[1]
+        return self.groups == data[1] == weight[0]
+
+    def whole(self, weights: Array) -> tuple[FloatProducts, Array]:
+        o, i, *kernel = weights.shape
+        result = np.zeros((o, i * self.groups, *kernel), weights.dtype)
+        for group, rows in enumerate(np.split(np.arange(o), self.groups)):
+            result[rows, group * i : (group + 1) * i] = weights[rows]
+        return replace(self, groups=1), result
+
     def quantized(self, island: Island) -> Node:
         """A :class:`QConv2d`."""
         return QConv2d(

@@ -55,6 +55,15 @@ class FloatProducts(Products, Quantizable, operator=False):
         bias = constants[self.bias] if self.bias else np.zeros_like(factor)
         return weight * factor.reshape(-1, *[1] * (weight.ndim - 1)), bias * factor + offset
 
+    def is_depthwise(self, shapes: Sequence[Shape]) -> bool:
+        """Whether each output channel is one channel of the data times weights, in their order."""
+        return False
+
+    def whole(self, weights: Array) -> tuple[FloatProducts, Array]:
+        """The layer in which every output channel reads all of the data, and its weights for those
+        given: zeros where groups of channels don't see each other."""
+        return self, weights
+
 
 @dataclass(frozen=True, kw_only=True)
 class QProducts(Requantized, Products, operator=False):

@@ -77,23 +77,29 @@ def _by_channel(value: Array | None, shape: Shape) -> Array | None:
 
 
 def merge_duplicates(graph: Graph) -> Graph:
-    """Keeps one of several nodes that compute the same thing.
+    """Keeps the first of several nodes that compute the same thing.
 
     before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
     """
-    seen: dict[tuple[object, ...], Node] = {}
+    return rewrite(graph, _merged)
 
-    def merged(node: Node, editor: Editor) -> Made:
-        if isinstance(node, ops.Control):
-            return None
-        key = (type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output])
-        first = seen.setdefault(key, node)
-        if first.name == node.name or node.output in editor.outputs:
-            return None
-        editor.rename(node.output, first.output)
-        return ()
 
-    return rewrite(graph, merged)
+def _merged(node: Node, editor: Editor) -> Made:
+    """Nothing: the first node that computes the same has its readers by then."""
+    if isinstance(node, ops.Control) or node.output in editor.outputs or not node.inputs:
+        return None
+    own = _meaning(node, editor)
+    twins = [each for each in editor.readers(node.inputs[0]) if _meaning(each, editor) == own]
+    first = min(twins, key=editor.position)
+    if first is node:
+        return None
+    editor.rename(node.output, first.output)
+    return ()
+
+
+def _meaning(node: Node, editor: Editor) -> tuple[object, ...]:
+    """All that a node's result follows from, and its type."""
+    return type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output]
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -121,9 +127,24 @@ def _computed(node: Node, editor: Editor) -> Made:
 def fold_flatten(graph: Graph) -> Graph:
     """Lets a dense layer read a pooled 1x1 image as it is.
 
-    before: QDense(QReshape(x[N, C, 1, 1]))     after: QDense(x)
+    before: QDense(QReshape(x[N, C, 1, 1]))             after: QDense(x)
+    before: QDense(QClip(QReshape(x[N, C, 1, 1])))      after: QDense(QClip(x))
     """
-    return rewrite(graph, _unflattened)
+    return rewrite(graph, _clipped_first, _unflattened)
+
+
+def _clipped_first(node: ops.QClip, editor: Editor) -> Made:
+    """The reshape of one pixel behind the change of its scale."""
+    reshape = editor.own_maker(node.data, ops.QReshape)
+    if reshape is None or editor.shape(reshape.data)[2:] != (1, 1):
+        return None
+    kind = replace(editor.tensors[node.output], shape=editor.shape(reshape.data))
+    early = editor.tensor(f"{node.output}.pixel", kind)
+    editor.erase(reshape)
+    return (
+        replace(node, data=reshape.data, output=early),
+        replace(reshape, data=early, output=node.output),
+    )
 
 
 def _unflattened(node: ops.QDense, editor: Editor) -> Made:

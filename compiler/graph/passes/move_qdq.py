@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.boundaries import int8_source
+from vdla.compiler.graph.boundaries import int8_source, quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.island import Quantizable
 from vdla.compiler.graph.ops.quantize import Scaled
-from vdla.compiler.graph.types import Quant, TensorType
+from vdla.compiler.graph.types import Quant, Requant, TensorType
 
 
 def move_qdq(graph: Graph) -> Graph:
@@ -19,10 +20,12 @@ def move_qdq(graph: Graph) -> Graph:
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
-    Both are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
+    before: Quantize → Dequantize → Clip → Quantize    after: Clip → Quantize
+    before: Dequantize, Dequantize → Concat    after: QConcat → Dequantize
+    All are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
     """
-    return rewrite(graph, _sunk, _hoisted, _cancelled)
+    return rewrite(graph, _sunk, _joined, _hoisted, _limited, _cancelled)
 
 
 def _sunk(node: Node, editor: Editor) -> Made:
@@ -35,6 +38,35 @@ def _sunk(node: Node, editor: Editor) -> Made:
     integer = _on_integers(node, integers, source.data, quant)
     name = f"{node.name}.dequantize"
     return integer, replace(source, name=name, output=node.output, data=integers)
+
+
+def _joined(node: ops.Concat, editor: Editor) -> Made:
+    """Integers of one scale one behind another, and their Dequantize behind them; what quantizes
+    the result changes the scales of its parts instead."""
+    sources = [source for name in node.parts if (source := int8_source(name, editor))]
+    quants = {quant_of(source) for source in sources}
+    if len(sources) < len(node.parts) or len(quants) > 1 or quantizing(node, editor):
+        return None
+    (quant,) = quants
+    kind = TensorType(editor.shape(node.output), "int8", quant)
+    integers = editor.tensor(f"{node.output}.integer", kind)
+    joined = joined_integers(integers, [source.data for source in sources], node.axis, quant)
+    name = f"{node.name}.dequantize"
+    return (
+        replace(joined, name=node.name),
+        replace(sources[0], name=name, output=node.output, data=integers),
+    )
+
+
+def joined_integers(name: str, parts: Sequence[str], axis: int, quant: Quant) -> ops.QConcat:
+    """Integers of one scale and zero point one behind another, a tensor of the node's name."""
+    zeros, requant = (
+        (quant.zero_point,) * len(parts),
+        Requant((1.0,) * len(parts), quant.zero_point),
+    )
+    return ops.QConcat(
+        name=name, output=name, parts=tuple(parts), axis=axis, zeros=zeros, requant=requant
+    )
 
 
 def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
@@ -50,6 +82,23 @@ def _hoisted(node: ops.Quantize, editor: Editor) -> Made:
     after = _on_integers(op, node.output, early, quant_of(node))
     editor.replace(op, replace(node, data=source, output=early), after)
     return ()
+
+
+def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
+    """Limits before the first of two quantizations alike, with which they are one: rounding is
+    monotone. Behind what has limits of its own, once it is one of integers, they stay for it."""
+    end, source = quantizing(node, editor), int8_source(node.data, editor)
+    first = editor.own_maker(source.data, ops.Quantize) if source else None
+    if end is None or source is None or first is None or not editor.is_alone(source.output):
+        return None
+    alike = first.axis is None and quant_of(end) == quant_of(source) == quant_of(first)
+    if not alike or editor.maker(first.data, Quantizable):
+        return None
+    editor.erase(first)
+    editor.erase(source)
+    limited = replace(node, data=first.data)
+    editor.replace(end, replace(end, name=first.name))
+    return limited
 
 
 def _cancelled(node: ops.Quantize, editor: Editor) -> Made:

@@ -137,6 +137,21 @@ def test_what_only_moves_integers(op, dtype, tmp_path):
     assert m.differences(op, inputs, tmp_path, outputs=outputs, **attributes) == 0
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("ends", [(20, 90), (None, 90), (20, None)])
+def test_limits_of_integers(dtype, ends, tmp_path):
+    """As tools write that use fewer values than a byte has."""
+    m = Written(dtype=dtype)
+    inputs = [m.x[0], *(m.constant(end, dtype) if end else "" for end in ends)]
+    assert m.differences("Clip", [n for n in inputs if n or inputs[-1]], tmp_path) == 0
+
+
+def test_limits_that_only_a_run_knows_are_of_integers(tmp_path):
+    m = Written()
+    m.nodes.append(helper.make_node("ReduceMax", [m.x[0]], ["most"], keepdims=0))
+    assert m.differences("Clip", [m.x[0], "", "most"], tmp_path) == 0
+
+
 def test_a_graph_of_integers_alone_is_quantized_and_runs_on_the_accelerator(tmp_path):
     """No QuantizeLinear and no DequantizeLinear: inputs and outputs are integers."""
     rng = np.random.default_rng(8)

@@ -215,6 +215,8 @@ class _Sequences:
         """The order of a result of operands of one shape that takes the fewest exchanges; None
         where they lie as images do, or in none."""
         known = [self.forms[name] for name in node.inputs if name in self.forms]
+        if known and all(self.forms.get(name, ("", None))[0] == name for name in operands(node)):
+            return None  # images: where axes have one element, other orders of them fit, too
         turned = {image for image, _ in known if self.editor.knows(("transposed", image))}
         order = nearest_order(known, turned) if known else self.order_of_input(node)
         return None if order == IMAGE else order

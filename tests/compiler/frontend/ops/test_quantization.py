@@ -223,3 +223,51 @@ def test_layers_with_weights_of_4_bits(op, kind, zero, in_nibbles):
         named = {each.memory for each in instructions if isinstance(each, Load)}
         weights = WGT4 if in_nibbles and settings else Mem.WGT
         assert named & {Mem.WGT, WGT4} == {weights}
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT2", "UINT2"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("late", [False, True])
+def test_constants_of_few_bits_are_bytes(kind, axis, late):
+    """All of them, of one scale or of one for each channel; also where a file quantizes floats."""
+    opset = 25 if kind.endswith("2") else 21
+    numbers = np.array(helper.tensor_dtype_to_np_dtype(getattr(TensorProto, kind)))
+    bits = int(kind[-1])
+    low = 0 if kind.startswith("U") else -(1 << bits - 1)
+    integers = np.resize(np.arange(low, low + (1 << bits)), (6, 16))
+    shape = () if axis is None else (integers.shape[axis],)
+    scale = np.full(shape, 0.25, np.float32)
+    zero = np.full(shape, low + 1).astype(numbers.item())
+    data = integers.astype(numbers.item())
+    constants = {"s": scale, "z": zero, "w": data}
+    nodes = [helper.make_node("DequantizeLinear", ["q" if late else "w", "s", "z"], ["f"],
+                              axis=axis or 0)]  # fmt: skip
+    if late:
+        constants["w"] = (integers.astype(np.float32) - low - 1) * np.float32(0.25) + 0.1
+        nodes.insert(0, helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=axis or 0))
+    nodes.append(helper.make_node("Add", ["x", "f"], ["y"]))
+    x, y = (("x", TensorProto.FLOAT, [6, 16]), ("y", TensorProto.FLOAT, [6, 16]))
+    proto = model(nodes, [x], [y], constants, opset)
+    graph = import_model(proto)
+    (node,) = graph.of(ops.Dequantize)
+    expected = "uint8" if kind.startswith("U") else "int8"
+    assert graph.constants[node.data].dtype == expected
+    np.testing.assert_array_equal(graph.constants[node.data], integers)
+
+
+@pytest.mark.parametrize("opset", [10, 13, 21])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_onnxruntimes_own_quantization_is_onnxs(opset, dtype):
+    """Of the domain com.microsoft, which has types that older opsets of ONNX haven't."""
+    constants = {"s": np.float32(0.1), "z": np.array(7, dtype)}
+    nodes = [
+        helper.make_node(op, [data, "s", "z"], [end], domain="com.microsoft")
+        for op, data, end in (("QuantizeLinear", "x", "i"), ("DequantizeLinear", "i", "y"))
+    ]
+    x, y = (("x", TensorProto.FLOAT, [6]), ("y", TensorProto.FLOAT, [6]))
+    proto = model(nodes, [x], [y], constants, opset)
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    graph = import_model(proto)
+    assert not any(isinstance(node, ops.External) for node in graph.nodes)
+    (want,) = ort_run(proto, {"x": VALUES}, fuse=False).values()
+    np.testing.assert_array_equal(result(proto, {"x": VALUES}, "cpu"), want)

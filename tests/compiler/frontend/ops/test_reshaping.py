@@ -9,6 +9,8 @@ from onnx_operators import F, agrees, check_refusal, one, real
 from quantized_models import QUANT, quantized_input, same_results, single
 from quantized_models import model as quantized_model
 
+from vdla.compiler.graph.editor import remove_dead
+
 
 @pytest.mark.parametrize(("op", "extra", "constants", "attributes", "shape"), [
     ("Flatten", [], {}, {}, (1, 168)),
@@ -68,3 +70,31 @@ def test_refusals(op, operands, dtype, attributes, text):
 ])  # fmt: skip
 def test_pixels_and_channels(op, attributes):
     agrees(one(op, "x", blocksize=2, **attributes), {"x": real(2, 8, 4, 6)})
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize(("op", "extra", "attributes", "shape", "kept"), [
+    ("Transpose", [], {"perm": [2, 0, 1]}, (3, 6, 4), True),
+    ("Reshape", ["r"], {}, (6, 2, 2, 3), None),
+    ("Reshape", ["r"], {}, (24, 3), None),
+    ("Unsqueeze", ["a"], {}, (6, 4, 1, 3), True),
+    ("Flatten", [], {"axis": 1}, (6, 12), None),
+])  # fmt: skip
+def test_what_integers_stand_for_moves_as_integers(op, extra, attributes, shape, kept, axis):
+    """Constants alone; where a scale for each channel has no axis left, they stay behind."""
+    rng = np.random.default_rng(4)
+    size = () if axis is None else ((6, 4, 3)[axis],)
+    constants = {
+        "w": rng.integers(-99, 99, (6, 4, 3)).astype(np.int8), "r": np.array(shape),
+        "a": np.array([2]), "ws": rng.choice([0.25, 0.5], size).astype(F),
+        "wz": rng.integers(-9, 9, size).astype(np.int8),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["f"], axis=axis or 0),
+        helper.make_node(op, ["f", *extra], ["m"], **attributes),
+        helper.make_node("Add", ["x", "m"], ["y"]),
+    ]
+    graph = same_results(quantized_model(nodes, {"x": shape}, {"y": shape}, {**QUANT, **constants}))
+    whole = axis is None or kept or (axis == 0 and shape[0] == 6)
+    kinds = [node.op for node in remove_dead(graph).nodes]
+    assert kinds == ["Dequantize", *["Reshape"] * (not whole), "Add"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.passes.fold import fold_scales
+from vdla.compiler.graph.passes.fold import fold_scales, merge_duplicates
 from vdla.compiler.graph.reference import evaluate
 
 CHANNELS = 3
@@ -196,3 +196,16 @@ def test_a_factor_without_end_stays(function, value):
     with np.errstate(all="raise", under="ignore"):
         folded = fold_scales(graph)
     assert folded.nodes == graph.nodes
+
+
+def test_the_first_of_several_duplicates_stays():
+    """Also where what they read is merged in another order: none is read before it is written."""
+    net = Net(2, 4)
+    first = [net.add(ops.Relu, data="x") for _ in range(3)]
+    second = []
+    for name in reversed(first):
+        middle = net.add(ops.Unary, data=name, function="exp")
+        second.append(net.add(ops.Unary, data=middle, function="tanh"))
+    total = net.add(ops.Add, a=second[1], b=second[2])
+    graph = verify(merge_duplicates(net.graph(second[0], total)))
+    assert [node.op for node in graph.nodes] == ["Relu", "Unary", "Unary", "Add"]

@@ -199,3 +199,16 @@ def test_a_concatenation_of_pixels_stays_one():
     graph = optimize(import_model(m.model()))
     assert "QConcat" in kinds(graph)
     assert kinds(sequences_as_images(graph, Capability(FULL))) == kinds(graph)
+
+
+def test_a_gate_of_one_pixel_stays_an_image():
+    """Its axes of one element fit other orders as well, for which it would be moved and back."""
+    m = QdqModel(3)
+    x = m.conv(m.input("x", (1, 16, 8, 8)), 16, 1)
+    y = m.quantized(m.node("GlobalAveragePool", [x], (1, 16, 1, 1)), 0.02)
+    y = m.node("HardSigmoid", [m.conv(y, 16, 1)], (1, 16, 1, 1))
+    gate = m.quantized(y, 1 / 255, -128)
+    m.output(m.conv(m.quantized(m.node("Mul", [x, gate], (1, 16, 8, 8)), 0.1), 16, 1))
+    graph, _ = rewritten_graph(import_model(m.model()), TINY)
+    assert not {"QReshape", "QTranspose"} & {*kinds(graph)}
+    assert "QTable" in kinds(graph)
