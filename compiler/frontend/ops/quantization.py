@@ -15,11 +15,13 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ops.wide import Dequantize16, Quantize16
 from vdla.compiler.graph.types import TensorType
 from vdla.runtime.dtypes import STORED
 
 STORED_TYPES = frozenset(STORED)
 BYTES = ("int8", "uint8")
+SIXTEEN = ("int16", "uint16")
 FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
 FLOAT = onnx.TensorProto.FLOAT
 DEAD_SCALE = 2.0**-7  # of data that are all zeros, and have no other scale
@@ -32,7 +34,8 @@ def _quantize(view: OnnxNode) -> None:
     if view.integer("precision", FLOAT) not in (0, FLOAT):
         actual = view.draft.dtype(view.integer("precision", FLOAT))
         raise view.error("a precision of float32", actual)
-    if not _plain(view) or dtype not in BYTES or view.dtype(0) in STORED_TYPES:
+    wide = dtype in SIXTEEN and view.dtype(0) == "float32"
+    if not _plain(view) or not (dtype in BYTES or wide) or view.dtype(0) in STORED_TYPES:
         _quantize_by_parts(view, dtype)
         return
     params = _quant_params(view, dtype)
@@ -42,7 +45,13 @@ def _quantize(view: OnnxNode) -> None:
         _quantize_by_parts(view, dtype)
         _note(view, odd, first)
         return
-    node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    node: ops.Quantize | Quantize16
+    if wide:
+        low, high = limits(dtype)
+        params |= {"low": int(low), "high": int(high)}
+        node = Quantize16(name=view.name, output=view.output, data=view.operand(0), **params)
+    else:
+        node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     if (data := view.draft.known(node.data)) is not None:  # weights that training quantized
         integers = node.evaluate([data], TensorType(data.shape, dtype))
         view.draft.add_constant(view.output, integers)
@@ -54,11 +63,13 @@ def _quantize(view: OnnxNode) -> None:
 def _dequantize(view: OnnxNode) -> None:
     code = view.integer("output_dtype", 0)
     dtype = view.draft.dtype(code) if code else view.dtype(1)
-    parts = STORED_TYPES | {"int16", "uint16"}
-    if not _plain(view) or dtype != "float32" or parts & {view.dtype(0), view.dtype(1)}:
+    if not _plain(view) or dtype != "float32" or STORED_TYPES & {view.dtype(0), view.dtype(1)}:
         _dequantize_by_parts(view, dtype)
         return
     data = view.draft.tensors[view.operand(0)]
+    if data.dtype in SIXTEEN:
+        _dequantize16(view, data.dtype)
+        return
     if data.dtype not in ("int8", "uint8", "int32"):
         raise view.unsupported("int8, uint8 or int32 data", data.dtype)
     params = _quant_params(view, data.dtype)
@@ -71,6 +82,18 @@ def _dequantize(view: OnnxNode) -> None:
         return
     node = ops.Dequantize(name=view.name, output=view.output, data=name, **params)
     view.draft.emit(_with_positive_scales(view, node), "float32")
+
+
+def _dequantize16(view: OnnxNode, dtype: str) -> None:
+    """Data of 16 bits; by parts where a scale isn't positive or they are constants."""
+    params = _quant_params(view, dtype)
+    params.pop("dtype")
+    name = view.operand(0)
+    if _odd_scale(params["scale"]) is not None or name in view.draft.constants:
+        _dequantize_by_parts(view, "float32")
+        return
+    node = Dequantize16(name=view.name, output=view.output, data=name, **params)
+    view.draft.emit(node, "float32")
 
 
 def _odd_scale(scales: Sequence[float]) -> float | None:
