@@ -54,7 +54,7 @@ class SignalToNoise:
 
 @dataclass(frozen=True)
 class Task:
-    """What a network's outputs are worth beside the labels of its samples.
+    """Worth of a network's outputs beside the labels of its samples.
 
     ``metric`` makes a number of all outputs, by their names, the samples along the first axes, and
     of the labels, as they lie in their file; None for the share of samples whose best class is

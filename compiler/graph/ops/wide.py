@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -219,11 +220,16 @@ class QWideConv2d(AnyConv2d):
             raise self.error(f"4 rows of {channels} numbers, or a requantization", len(rows))
         batch = data[0] // 2 if self.bytes else data[0]
         if len(weight) == 2:
-            if data[1:] != weight[1:]:
+            if len(data) not in (2, 4) or prod(data[1:]) != weight[1]:
                 raise self.error(f"data of shape [N, {weight[1]}]", list(data))
             return batch, channels
         _, *result = super().result_shape((data, weight))
         return batch, *result
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it multiplies, and nothing comes behind: always."""
+        return True
 
     @property
     def op(self) -> str:
@@ -242,7 +248,9 @@ class QWideConv2d(AnyConv2d):
         return np.asarray(((low + biases[0]) >> BYTE_BITS) + high + biases[1])
 
     def _products(self, data: Array, weight: Array) -> Array:
-        return data @ weight.T if weight.ndim == 2 else self.products(data, weight)
+        if weight.ndim == 2:
+            return np.asarray(data.reshape(len(data), -1) @ weight.T)
+        return self.products(data, weight)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         total = self.accumulated(args)
@@ -266,7 +274,8 @@ class QWideConv2d(AnyConv2d):
         """Sums of products [N, OH, OW, O], without biases."""
         if len(recipe.shape(self.weight)) == 4:
             return self.sums(recipe, None, self.zero, "int32")
-        data, weight = recipe.read(self.data), recipe.read(self.weight)
+        weight, batch = recipe.read(self.weight), recipe.shape(self.data)[0]
+        data = recipe.read(self.data, (batch, weight.shape[1]))
         step = te.reduce_axis((0, weight.shape[1]), "i")
 
         def dot(n: Expr, y: Expr, x: Expr, c: Expr) -> Expr:
@@ -347,7 +356,7 @@ class QWideSum(Node):
             word = pack_scales(self.requant.scale)[0]
             return requantize(total, word, *self.requant.limits)
         rounded = (total + self.half) >> self.shift
-        return np.clip(rounded, self.low, self.high).astype(np.int32)
+        return np.asarray(np.clip(rounded, self.low, self.high), np.int32)
 
     @property
     def half(self) -> int:

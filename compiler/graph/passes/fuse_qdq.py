@@ -157,7 +157,7 @@ class FloatIsland:
 
     @staticmethod
     def weights(name: str, editor: Editor) -> tuple[str, np.ndarray]:
-        """As ``weight``, of a graph under change."""
+        """Int8 weights behind ``name`` in a graph under change, and one scale for each output."""
         node, data = _integers(name, editor)
         array = editor.constants[data]
         if array.dtype != np.int8 or node.axis not in (None, 0):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, QBytes
+from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, QBytes, Quantize16
 from vdla.compiler.targets.accelerator.description import Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import (
     Move,
@@ -46,7 +46,9 @@ class Bytes(Moves[QBytes]):
     def refusal(
         cls, node: QBytes, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
-        """Only images and vectors have channel blocks."""
+        """Only images and vectors have channel blocks; what the host quantizes it splits, too."""
+        if any(node.data in each.outputs for each in graph.of(Quantize16)):
+            return "bytes of what the host quantizes"
         return without_blocks(node, graph)
 
     @classmethod

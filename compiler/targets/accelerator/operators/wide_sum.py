@@ -59,7 +59,7 @@ class WideSum(Pairwise[QWideSum]):
         return cls(vectors, wide, node.zeros, node.weights, node.shift, narrow, *limits)
 
     def bind(self, node: QWideSum, graph: Graph, config: Config) -> Binding:
-        """Of a narrow result one scale for all lanes."""
+        """One scale for all lanes, where the result is narrow."""
         scales = {"scale": one_scale(node.requant.scale[0], config)} if node.requant else {}
         tensors = {f"term{number}": name for number, name in enumerate(node.terms)}
         sizes = [4 if wide else 1 for wide in (*self.wide, not self.narrow)]
@@ -68,7 +68,7 @@ class WideSum(Pairwise[QWideSum]):
 
     @property
     def store(self) -> str:
-        """As int8 by way of a scale, or as it is."""
+        """Name of the intrinsic that stores int8, by way of a scale, or int32."""
         return "store8" if self.narrow else "store32"
 
     @property
@@ -78,7 +78,7 @@ class WideSum(Pairwise[QWideSum]):
 
     @property
     def multiplications(self) -> int:
-        """Those of them that multiply or shift."""
+        """Operations of the ALU per vector that multiply or shift."""
         return len(self.expression_steps) + (0 if self.narrow else bool(self.shift))
 
     @property

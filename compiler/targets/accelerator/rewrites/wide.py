@@ -10,6 +10,7 @@ write or read keep that scale, as int32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf
 
@@ -20,6 +21,7 @@ from vdla.compiler.graph.boundaries import int8_source
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.numbers import pack_scales
+from vdla.compiler.graph.ops.quantize import Scaled
 from vdla.compiler.graph.ops.wide import (
     BYTE_BITS,
     MOST,
@@ -33,6 +35,7 @@ from vdla.compiler.graph.ops.wide import (
 )
 from vdla.compiler.graph.passes.fold import fold_scales
 from vdla.compiler.graph.passes.fuse_qdq import FloatIsland, float_chain
+from vdla.compiler.graph.passes.images import as_images
 from vdla.compiler.graph.passes.move_qdq import quant_of
 from vdla.compiler.graph.passes.to_int8 import to_int8
 from vdla.compiler.graph.sums import Sums
@@ -41,6 +44,8 @@ from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.numbers import INT32_MAX, INT32_MIN
 
 End = Quantize16 | ops.Quantize
+WEIGHT = 127  # of each element of an average: the larger, the finer are sums of bytes
+Core = ops.Conv2d | ops.Dense | ops.AvgPool | ops.Add | ops.Quantize | Quantize16
 
 
 def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
@@ -54,11 +59,10 @@ def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
     """
     if accelerator.strict or not graph.of(Quantize16):
         return graph
-    graph = rewrite(to_int8(fold_scales(graph)), _symmetric)
+    graph = rewrite(to_int8(fold_scales(as_images(graph))), _symmetric)
+    of_any_fill = replace(accelerator, min_fill=0.0)  # taps become channels later
 
-    def fused(
-        node: ops.Conv2d | ops.Dense | ops.Add | ops.Quantize | Quantize16, e: Editor
-    ) -> Made:
+    def fused(node: Core, e: Editor) -> Made:
         made = _Island.of(node, e)
         if made is None:
             return None
@@ -67,9 +71,10 @@ def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
         except GraphError as error:
             e.reasons[node.name] = str(error)
             return None
-        return nodes if all(accelerator.takes(each, e) for each in nodes) else None
+        work = [each for each in nodes if not isinstance(each, QBytes)]
+        return nodes if all(of_any_fill.takes(each, e) for each in work) else None
 
-    return rewrite(graph, fused)
+    return rewrite(graph, _moved, fused)
 
 
 def _symmetric(node: Quantize16, editor: Editor) -> Made:
@@ -99,6 +104,19 @@ def _symmetric(node: Quantize16, editor: Editor) -> Made:
     return replace(node, scale=scale, zero_point=(0,), low=low, high=high)
 
 
+def _moved(node: Quantize16, editor: Editor) -> Made:
+    """The reshape of integers that a reshape of their real numbers is."""
+    reshape = editor.own_maker(node.data, ops.Reshape)
+    source = editor.maker(reshape.data, Dequantize16) if reshape else None
+    if reshape is None or source is None or source.axis is not None or node.axis is not None:
+        return None
+    same = (source.scale, source.zero_point) == (node.scale, node.zero_point)
+    kinds = {editor.tensors[name].dtype for name in (source.data, node.output)}
+    if not same or kinds != {"int32"}:
+        return None
+    return ops.Reshape(name=reshape.name, output=node.output, data=source.data)
+
+
 @dataclass(frozen=True)
 class _Source:
     """Integers that an island reads: of int8, or of 16 bits."""
@@ -113,24 +131,22 @@ class _Island:
     """An operator, what ends it, and the bounds between, of which something has 16 bits."""
 
     editor: Editor
-    core: Node
-    absorbed: list[Node]
+    core: Core
+    absorbed: Sequence[Node]
     end: End
     bounds: tuple[float, float]
 
     @classmethod
-    def of(cls, node: Node, editor: Editor) -> _Island | None:
+    def of(cls, node: Core, editor: Editor) -> _Island | None:
         """The island that begins with a node; None where there is none, or nothing has 16 bits."""
-        absorbed: list[Node]
         if isinstance(node, ops.Quantize | Quantize16):
-            absorbed, low, high, end = [], -inf, inf, node
+            island = cls(editor, node, (), node, (-inf, inf))
         else:
             absorbed, low, high = float_chain(node, editor)
-            after = editor.own_reader(absorbed[-1].output, (ops.Quantize, Quantize16))
-            if after is None or after.axis is not None:
+            after = editor.own_reader(absorbed[-1].output, Scaled)
+            if not isinstance(after, End) or after.axis is not None:
                 return None
-            end = after
-        island = cls(editor, node, absorbed, end, (low, high))
+            island = cls(editor, node, absorbed, after, (low, high))
         sources = [island.source(name) for name in island.operands]
         if None in sources or not (island.is_wide or any(s and s.wide for s in sources)):
             return None
@@ -139,11 +155,9 @@ class _Island:
     @property
     def operands(self) -> tuple[str, ...]:
         """The tensors of floats that it reads."""
-        core = self.core
-        if isinstance(core, ops.Add):
-            return core.a, core.b
-        assert isinstance(core, ops.Conv2d | ops.Dense | ops.Quantize | Quantize16)
-        return (core.data,)
+        if isinstance(self.core, ops.Add):
+            return self.core.a, self.core.b
+        return (self.core.data,)
 
     @property
     def is_wide(self) -> bool:
@@ -167,7 +181,7 @@ class _Island:
             GraphError: its numbers don't fit.
         """
         made: list[Node] = []
-        if isinstance(self.core, ops.Conv2d | ops.Dense):
+        if isinstance(self.core, ops.Conv2d | ops.Dense | ops.AvgPool):
             made = self._product(self.core)
         else:
             made = [self._sum()]
@@ -206,53 +220,73 @@ class _Island:
             if editor.shape(each.data) != result:
                 raise GraphError(f"operands of shape {list(result)}")
         scales = [each.quant.scale / out.scale for each in sources]
-        fields = {
-            "name": self.core.name,
-            "output": self.end.output,
-            "terms": tuple(each.data for each in sources),
-            "zeros": tuple(each.quant.zero_point for each in sources),
-        }
+        scaled = self.is_wide or len(sources) > 1
+        weights, shift = weights_of(scales) if scaled else ((1,), 0)
+        node = QWideSum(
+            name=self.core.name,
+            output=self.end.output,
+            terms=tuple(each.data for each in sources),
+            zeros=tuple(each.quant.zero_point for each in sources),
+            weights=weights,
+            shift=shift,
+        )
         if self.is_wide:
-            weights, shift = weights_of(scales)
             low, high = self.limits
-            return QWideSum(**fields, weights=weights, shift=shift, low=low, high=high)
-        if len(sources) == 1:
-            return QWideSum(
-                **fields, weights=(1,), shift=0, requant=self._requant(np.array(scales))
-            )
-        weights, shift = weights_of(scales)
-        requant = self._requant(np.array([2.0**-shift]))
-        return QWideSum(**fields, weights=weights, shift=shift, requant=requant)
+            return replace(node, low=low, high=high)
+        unit = 2.0**-shift if scaled else scales[0]
+        return replace(node, requant=self._requant(np.array([unit])))
 
-    def _product(self, node: ops.Conv2d | ops.Dense) -> list[Node]:
+    def _product(self, node: ops.Conv2d | ops.Dense | ops.AvgPool) -> list[Node]:
         """A product, and what splits its data into bytes before it."""
         editor, out, made = self.editor, quant_of(self.end), list[Node]()
         source = self.source(node.data)
         assert source is not None
-        weight, weight_scale = FloatIsland.weights(node.weight, editor)
+        if isinstance(node, ops.Dense):
+            source = self._image(source)
+        weight, weight_scale = self._weights(node)
         unit = source.quant.scale * weight_scale.astype(np.float64)
         biases = self._biases(node, unit, weight, source)
         scale = unit * (1 << BYTE_BITS if source.wide else 1) / out.scale
-        fields = {
-            "name": node.name,
-            "output": self.end.output,
-            "data": self._bytes(source, made) if source.wide else source.data,
-            "weight": weight,
-            "bias": editor.constant(f"{node.name}.bias", biases),
-            "bytes": source.wide,
-            "zero": source.quant.zero_point,
-        }
-        if isinstance(node, ops.Conv2d):
-            window = ("strides", "pads", "dilations", "groups")
-            fields |= {key: getattr(node, key) for key in window}
+        result = QWideConv2d(
+            name=node.name,
+            output=self.end.output,
+            data=self._bytes(source, made) if source.wide else source.data,
+            weight=weight,
+            bias=editor.constant(f"{node.name}.bias", biases),
+            bytes=source.wide,
+            zero=source.quant.zero_point,
+        )
+        if not isinstance(node, ops.Dense):
+            groups = node.groups if isinstance(node, ops.Conv2d) else len(unit)
+            window = replace(result, strides=node.strides, pads=node.pads)
+            result = replace(window, dilations=node.dilations, groups=groups)
         if not self.is_wide:
-            return [*made, QWideConv2d(**fields, requant=self._requant(scale))]
+            return [*made, replace(result, requant=self._requant(scale))]
         steps = Steps16.of(scale, self.limits)
-        rows = {
-            key: editor.constant(f"{node.name}.{key}", getattr(steps, key))
-            for key in ("low", "high", "before", "factor")
-        }
-        return [*made, QWideConv2d(**fields, **rows)]
+        low, high, before, factor = (
+            editor.constant(f"{node.name}.{key}", array) for key, array in vars(steps).items()
+        )
+        return [*made, replace(result, low=low, high=high, before=before, factor=factor)]
+
+    def _weights(self, node: ops.Conv2d | ops.Dense | ops.AvgPool) -> tuple[str, Array]:
+        """Weights of int8, and their scales; those of an average are equal."""
+        editor = self.editor
+        if not isinstance(node, ops.AvgPool):
+            return FloatIsland.weights(node.weight, editor)
+        shape = editor.shape(node.data)
+        counts = np.unique(node.counts(shape))
+        if len(counts) > 1:
+            raise GraphError("averages of as many elements everywhere")
+        equal = np.full((shape[1], 1, *node.kernel), WEIGHT, np.int8)
+        scale = np.full(shape[1], 1 / (WEIGHT * counts[0]), np.float32)
+        return editor.constant(f"{node.name}.weight", equal), scale
+
+    def _image(self, source: _Source) -> _Source:
+        """The image of one pixel that a dense layer reads, in place of its reshape."""
+        reshape = self.editor.maker(source.data, ops.Reshape)
+        if reshape is None or self.editor.shape(reshape.data)[2:] != (1, 1):
+            return source
+        return replace(source, data=reshape.data)
 
     def _bytes(self, source: _Source, made: list[Node]) -> str:
         """Both bytes of a tensor, made once for all that read them."""
@@ -267,15 +301,14 @@ class _Island:
         made.append(QBytes(name=name, output=name, data=source.data))
         return name
 
-    def _biases(
-        self, node: ops.Conv2d | ops.Dense, unit: Array, weight: str, source: _Source
-    ) -> Array:
+    def _biases(self, node: Core, unit: Array, weight: str, source: _Source) -> Array:
         """Biases in units of sums: of both bytes, what the low one's shift rounds included.
 
         Raises:
             GraphError: sums don't fit in 32 bits.
         """
-        values = np.zeros(len(unit)) if node.bias is None else self._reals(node.bias) / unit
+        bias = getattr(node, "bias", None)
+        values = np.zeros(len(unit)) if bias is None else self._reals(bias) / unit
         values = np.broadcast_to(np.rint(values), unit.shape)
         sums = Sums.of(self.editor.constants[weight], source.quant.zero_point)
         if not source.wide:

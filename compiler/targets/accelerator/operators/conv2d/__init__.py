@@ -68,7 +68,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
         min_fill: float = MIN_FILL,
     ) -> str | None:
         """Too few input channels, or windows that see nothing of the image."""
-        if not _is_image(node, graph):
+        if isinstance(node, ops.QDense) or not _is_image(node, graph):
             return None
         return _too_narrow(node, graph, config, min_fill) or only_padding(node, graph)
 
@@ -89,7 +89,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
     def of(cls, node: Product, graph: Graph, config: Config) -> Conv2d:
         """The template of a node, with groups merged until they fill channel blocks."""
         window = None if isinstance(node, ops.QDense) or not _is_image(node, graph) else node
-        wide = isinstance(node, QWideConv2d)
+        both = isinstance(node, QWideConv2d) and node.bytes
         requant = node.requant or WHOLE
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
@@ -97,7 +97,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
         merged = _groups_per_block(weight.shape, groups, config.channel_block)
         ins, outs = weight.shape[1] * merged, len(weight) // groups * merged
         return cls(
-            batch=n // 2 if wide and node.bytes else n,
+            batch=n // 2 if both else n,
             groups=groups // merged,
             inputs=ceil_div(ins, config.channel_block),
             outputs=ceil_div(outs, config.channel_block),
@@ -114,8 +114,8 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
             residual=Residual.of(node),
             fixed=_is_fixed(node, graph),
             table=node.step_of(ops.TableStep) is not None,
-            bytes=wide and node.bytes,
-            wide=wide and node.requant is None,
+            bytes=both,
+            wide=node.requant is None,
         )
 
     def bind(self, node: Product, graph: Graph, config: Config) -> Binding:
@@ -239,7 +239,9 @@ def _weight(node: Product, graph: Graph) -> Array:
     return weight.reshape(len(weight), *(*graph.tensors[node.data].shape, 1, 1)[1:4])
 
 
-def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float) -> str | None:
+def _too_narrow(
+    node: ops.QConv2d | QWideConv2d, graph: Graph, config: Config, min_fill: float
+) -> str | None:
     channels = graph.tensors[node.data].shape[1]
     fill = channels / config.block_in
     if fill >= min(min_fill, 1.0):

@@ -126,8 +126,9 @@ class Space:
         tiles = 1 + self.shape.moving + self.shape.bytes * self.shape.planes
         out = nest.held(e.out, in_tile) * tiles * tile.vthreads + rows
         level = 0 if tile.resident else in_tile
-        held = [*e.channels, *([e.residual] if self.shape.fixed else [])]
-        channels = sum(nest.held(tensor, level) for tensor in held)
+        channels: Size = 0
+        for tensor in (*e.channels, *([e.residual] if e.fixed is not None and e.residual else [])):
+            channels = channels + nest.held(tensor, level)
         copies = 1 if tile.resident else tile.vthreads
         return (out + channels * copies) // lanes
 
