@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
+QUANTIZERS = ("QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger")
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
 
 
@@ -41,7 +42,7 @@ def load_floats(path: Path, shapes: Shapes | None) -> onnx.ModelProto:
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
     where = source_of(model, str(path))
     normalize(model, where, shapes)
-    if any(n.op_type == "QuantizeLinear" for n in model.graph.node):
+    if any(n.op_type in QUANTIZERS or n.op_type.startswith("QLinear") for n in model.graph.node):
         raise ModelError(where, "a float model", "one that is quantized already")
     return model
 

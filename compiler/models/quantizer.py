@@ -136,16 +136,12 @@ def prepared_model(
 def _prepared(
     model: onnx.ModelProto, where: str, recipe: Recipe, samples: Samples
 ) -> onnx.ModelProto:
-    return _rescaled(folded(modern(opened(model), where), where), recipe, samples)
-
-
-def _rescaled(floats: onnx.ModelProto, recipe: Recipe, samples: Samples) -> onnx.ModelProto:
-    """Floats with the ranges of channels moved, as a recipe says; in place."""
+    result = folded(modern(opened(model), where), where)
     if recipe.equalize:
-        equalize(floats)
+        equalize(result)
     if recipe.smooth:
-        smooth(floats, _largest(floats, smoothed(floats), samples), recipe.smooth)
-    return floats
+        smooth(result, _largest(result, smoothed(result), samples), recipe.smooth)
+    return result
 
 
 def _largest(model: onnx.ModelProto, names: Sequence[str], samples: Samples) -> dict[str, Array]:
@@ -176,7 +172,7 @@ def quantize_model(
             ``where``, or with the graph's name.
     """
     place = where or model.graph.name
-    floats = _rescaled(folded(model, place), recipe, samples)
+    floats = _prepared(model, place, recipe, samples)
     recipe.check(floats, place)
     _Quantizer(recipe, samples, place, progress).quantize(floats, Path(target), noted)
 

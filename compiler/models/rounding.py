@@ -13,6 +13,7 @@ the largest weight is rarely the best end of the range.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -23,12 +24,34 @@ from vdla.compiler.models.noise import tensors_of
 
 Progress = Callable[[str, int, int], None]
 
-DAMPING = 0.01  # of the moments' mean diagonal, added to it
+DAMPING = 0.01  # of the moments' mean diagonal, added to it, at least
 BLOCK = 128  # inputs whose errors are spread over the others at once
 PLACES = 4096  # of a layer's output, that moments are of, at most, for each sample
 HELD = 1 << 26  # elements of moments that are in memory at a time
 SHRINKS = np.linspace(0.4, 1.0, 31)  # of a range, tried for 4-bit weights
 FEW_STEPS = 15
+
+
+@dataclass
+class Moments:
+    """Second moments of a layer's inputs, [groups, inputs, inputs], summed over ``places``."""
+
+    sums: Array
+    places: int = 0
+
+    def add(self, columns: Array) -> None:
+        """Adds inputs, [groups, inputs, places]."""
+        self.sums = self.sums + (columns @ columns.swapaxes(1, 2)).astype(np.float64)
+        self.places += columns.shape[2]
+
+    @property
+    def damped(self) -> Array:
+        """The moments with more on the diagonal, the more so where places are few beside inputs:
+        what few samples say of many inputs isn't so for others."""
+        mean = np.einsum("gkk->gk", self.sums).mean(1)
+        share = max(DAMPING, self.sums.shape[1] / max(self.places, 1))
+        more = np.where(mean > 0, share * mean, 1.0)
+        return np.asarray(self.sums + np.eye(self.sums.shape[1]) * more[:, None, None])
 
 
 def round_by_inputs(
@@ -47,24 +70,25 @@ def round_by_inputs(
     """
     layers, done = layers_of(quantized, floats), 0
     for part in _parts(layers):
-        for layer, moments in zip(part, _moments(part, floats, samples), strict=True):
-            layer.write(*rounded(layer.rows, layer.scales, moments, layer.limits))
+        for layer, known in zip(part, _moments(part, floats, samples), strict=True):
+            layer.write(*rounded(layer.rows, layer.scales, known, layer.limits))
             done += 1
             progress("rounding", done, len(layers))
     return len(layers)
 
 
 def rounded(
-    rows: Array, scales: Array, moments: Array, limits: tuple[int, int]
+    rows: Array, scales: Array, inputs: Moments, limits: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Codes of weights, and their scales.
 
     Args:
         rows: weights, [groups, outputs, inputs].
         scales: of each row, [groups, outputs].
-        moments: second moments of the inputs, [groups, inputs, inputs].
+        inputs: what the layer has read.
         limits: the least and the greatest code.
     """
+    moments = inputs.damped
     diagonal = np.einsum("gkk->gk", moments)
     if limits[1] - limits[0] <= FEW_STEPS:
         scales = _best_scales(rows, diagonal, limits)
@@ -79,11 +103,8 @@ def rounded(
 
 
 def _factors(moments: Array) -> Array:
-    """``U`` of ``UᵀU = H⁻¹``, upper triangular, of damped moments."""
-    diagonal = np.einsum("gkk->gk", moments)
-    mean = diagonal.mean(1, keepdims=True)
-    damped = moments + np.eye(moments.shape[1]) * np.where(mean > 0, DAMPING * mean, 1.0)[:, None]
-    lower = np.linalg.cholesky(np.linalg.inv(damped))
+    """``U`` of ``UᵀU = H⁻¹``, upper triangular."""
+    lower = np.linalg.cholesky(np.linalg.inv(moments))
     return np.asarray(lower.swapaxes(1, 2))
 
 
@@ -133,16 +154,15 @@ def _parts(layers: Sequence[Layer]) -> Iterator[list[Layer]]:
 
 def _moments(
     layers: Sequence[Layer], floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
-) -> list[Array]:
+) -> list[Moments]:
     """Second moments of layers' inputs, as the floats make them."""
     run = tensors_of(floats, [layer.data for layer in layers])
-    sums: list[Array] = [np.zeros(())] * len(layers)
+    result = [Moments(np.zeros(())) for _ in layers]
     for number in range(len(samples)):
         tensors = {**samples[number]}
         tensors |= run(tensors)
-        for place, layer in enumerate(layers):
+        for layer, moments in zip(layers, result, strict=True):
             columns = layer.columns(tensors[layer.data])
             step = -(-columns.shape[2] // PLACES)
-            some = columns[..., ::step].astype(np.float32)
-            sums[place] = sums[place] + (some @ some.swapaxes(1, 2)).astype(np.float64)
-    return sums
+            moments.add(columns[..., ::step].astype(np.float32))
+    return result
