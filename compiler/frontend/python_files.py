@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,7 @@ def load_function(path: Path, name: str) -> tuple[Function, Sequence[object]]:
         ModelError: the file can't be imported, has no such name, or no ``example_inputs``.
     """
     where = f"{path}:{name}"
-    scope = vars(_module(path))
-    value = scope.get(name)
-    if value is None:
-        known = ", ".join(each for each, v in scope.items() if callable(v) and each[0] != "_")
-        raise ModelError(str(path), f"a class or a function {name}", f"only {known or 'none'}")
+    scope, value = named_in(path, name)
     if isinstance(value, type):
         value = _called(value, where)
     example = getattr(value, EXAMPLE, None) or scope.get(EXAMPLE)
@@ -43,6 +39,20 @@ def load_function(path: Path, name: str) -> tuple[Function, Sequence[object]]:
     if not is_torch(value) and not _takes(value, len(args)):
         value = _called(value, where)  # a function that makes the module
     return (value.eval() if is_torch(value) else value), args
+
+
+def named_in(path: Path, name: str) -> tuple[Mapping[str, Any], Any]:
+    """The names of a file, and the class or the function that one of them is.
+
+    Raises:
+        ModelError: the file can't be imported, or has no such name.
+    """
+    scope = vars(_module(path))
+    value = scope.get(name)
+    if not callable(value):
+        known = ", ".join(each for each, v in scope.items() if callable(v) and each[0] != "_")
+        raise ModelError(str(path), f"a class or a function {name}", f"only {known or 'none'}")
+    return scope, value
 
 
 def _module(path: Path) -> Any:

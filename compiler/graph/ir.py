@@ -29,12 +29,14 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
                 | Float        floats alone
                 | General      floats, and integers too
     Control    := Call | If | Scan | While
-    Conversion := Dequantize | FlipSign | Im2col | Pack | Quantize | Unpack
+    Conversion := Dequantize | Dequantize16 | FlipSign | Im2col | Pack | Quantize | Quantize16
+                | Unpack
     View       := QConcatView | QTakeView | QView
     Integer    := QAdd | QAvgPool | QBatchNorm | QClip | QConcat | QConv2d | QDense | QExchange
                 | QInterleave | QInterpolate | QMatMul | QMaxPool | QMaximum | QMinimum | QMultiply
                 | QNormalize | QReshape | QSoftmax | QTable | QTake | QTranspose | QTransposeImage
-    Wide       := MatMulInteger | QGates | QGruReset | QGruState | QLstmCell | QLstmState | QNarrow
+    Wide       := MatMulInteger | QBytes | QGates | QGruReset | QGruState | QLstmCell | QLstmState
+                | QNarrow | QWideConv2d | QWideSum
     Row        := Fused | QAttention
     Foreign    := Custom | External | Open
     Stored     := Decode | Encode

@@ -30,8 +30,9 @@ class Accuracy:
         return f"{100 * self.top1:.2f} % (top-5 {100 * self.top5:.2f} %)"
 
 
-def read_labels(path: Path) -> Array:
-    """Labels in a ``.npy`` file, or in a text of one number a line.
+def read_labels(path: Path, *, any_shape: bool = False) -> Array:
+    """Labels in a ``.npy`` file, or in a text of one number a line: a class for each sample, or
+    with ``any_shape`` an array with an element for each.
 
     Raises:
         ModelError: it can't be read, or holds something else.
@@ -46,6 +47,8 @@ def read_labels(path: Path) -> Array:
         raise ModelError(str(path), expected, "no file") from None
     except Exception as error:  # numpy, int and text decoding each raise their own
         raise ModelError(str(path), expected, error) from None
+    if any_shape and labels.ndim:
+        return np.asarray(labels)
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
         raise ModelError(str(path), expected, f"{labels.dtype} of shape {list(labels.shape)}")
     return np.asarray(labels)

@@ -79,7 +79,7 @@ def layer_noise(
     layers = network.layers(_results(floats))
     alone = _Alone(floats, network, layers)
     in_network = tensors_of(quantized, [network.seen(layer.output[0]) for layer in layers])
-    sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
+    sums: dict[tuple[str, str], SignalSums] = defaultdict(SignalSums)
     for number, sample in enumerate(samples):
         truth, own = alone.run(sample)
         seen = in_network(sample)
@@ -100,6 +100,28 @@ def layer_noise(
         for layer in layers
     ]
     return Noise(ratios, len(samples))
+
+
+def rounding_noise(
+    floats: onnx.ModelProto, quantized: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
+) -> dict[str, float]:
+    """The ratio that rounding alone leaves of each tensor that is rounded, by its name in floats.
+
+    Args:
+        floats: the network before it was quantized.
+        quantized: its QDQ form.
+        samples: inputs by name, one sample after another.
+    """
+    network, known = _Network(quantized), _results(floats)
+    names = {name: name.removesuffix(OUTPUT) for name in network.quantizers}
+    names = {name: own for name, own in names.items() if own in known}
+    run = tensors_of(floats, list(names.values()))
+    sums = {own: SignalSums() for own in names.values()}
+    for sample in samples:
+        truth = {**sample, **run(sample)}
+        for name, own in names.items():
+            sums[own].add(truth[own], network.rounds(name, truth[own]))
+    return {own: each.decibels for own, each in sums.items()}
 
 
 def mean_errors(
@@ -155,7 +177,7 @@ class _Alone:
         return truth, self.layers({**sample, **fed})
 
 
-class _Sums:
+class SignalSums:
     """Powers of a signal and of its noise, over all samples."""
 
     def __init__(self) -> None:
@@ -237,7 +259,7 @@ class _Network:
         self, layer: onnx.NodeProto, before: Mapping[str, onnx.TensorProto]
     ) -> float | None:
         """The ratio of a layer's weights; None where the floats have none of that name."""
-        sums = _Sums()
+        sums = SignalSums()
         for node in self._weights(layer):
             name = str(node.input[0]).removesuffix("_quantized")
             if name not in before:
@@ -290,6 +312,8 @@ def tensors_of(
     own = copy.deepcopy(model)
     inputs = {value.name for value in own.graph.input}
     names = [name for name in dict.fromkeys(wanted) if name not in inputs]
+    if not names:
+        return lambda arrays: {}
     del own.graph.output[:]
     own.graph.output.extend(
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names

@@ -2,6 +2,8 @@
 
 * ``equalize``: a channel between two layers is scaled down in the one and up in the other, so that
   all channels of a tensor, which share one scale, have ranges alike (Nagel et al., 2019).
+* ``smooth``: of the channels that a normalization makes, a share of their ranges moves into the
+  weights of the dense layers behind it (SmoothQuant, Xiao et al., 2023).
 * ``correct_biases``: the mean error of a layer's channels, by its rounded weights and inputs, goes
   into its bias.
 """
@@ -75,6 +77,99 @@ def correct_biases(model: onnx.ModelProto, errors: Mapping[str, Array]) -> int:
         count += 1
     weights.write()
     return count
+
+
+def smoothed(model: onnx.ModelProto) -> list[str]:
+    """Tensors that ``smooth`` can scale: results of normalizations that dense layers alone read."""
+    return [norm.result for norm in _norms(_Weights(model))]
+
+
+def smooth(model: onnx.ModelProto, largest: Mapping[str, Array], share: float) -> int:
+    """Moves a share of channels' ranges into the weights behind them, in place; gives the number of
+    tensors.
+
+    Channel j of a normalization's result is divided by ``|x_j|**share / |w_j|**(1 - share)``, with
+    the largest magnitudes of the two, and the weights that it meets are multiplied by it.
+
+    Args:
+        model: of floats.
+        largest: magnitude of each channel of the tensors that ``smoothed`` names.
+        share: 0 to 1.
+    """
+    weights = _Weights(model)
+    norms = _norms(weights)
+    for norm in norms:
+        columns = [np.abs(_columns(layer, weights)).max(1) for layer in norm.layers]
+        below, above = np.max(columns, axis=0), largest[norm.result].astype(np.float64)
+        usable = (above > 0) & (below > 0)
+        scale = np.ones(len(above))
+        scale[usable] = above[usable] ** share / below[usable] ** (1 - share)
+        for name in norm.vectors:
+            weights.arrays[name] = (weights.arrays[name] / scale).astype(np.float32)
+        for layer in norm.layers:
+            _set_columns(layer, weights, _columns(layer, weights) * scale[:, None])
+    weights.write()
+    return len(norms)
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """A normalization's result, the vectors of constants that it is made with, its readers."""
+
+    result: str
+    vectors: list[str]
+    layers: list[onnx.NodeProto]
+
+
+def _norms(weights: _Weights) -> list[_Norm]:
+    """Normalizations over the last axis whose results dense layers with constants alone read."""
+    graph = weights.graph
+    makers = {name: node for node in graph.node for name in node.output}
+    outputs = {value.name for value in graph.output}
+    result = []
+    for node in graph.node:
+        layers = weights.readers.get(node.output[0], []) if node.output else []
+        vectors = _factors(node, makers, weights)
+        dense = [each for each in layers if _is_dense_of(each, node.output[0], weights)]
+        if vectors and layers and len(dense) == len(layers) and node.output[0] not in outputs:
+            result.append(_Norm(node.output[0], vectors, layers))
+    return result
+
+
+def _is_dense_of(node: onnx.NodeProto, data: str, weights: _Weights) -> bool:
+    dense = node.op_type in ("Gemm", "MatMul") and node.input[0] == data
+    return dense and _is_layer(node, weights)
+
+
+def _factors(
+    node: onnx.NodeProto, makers: Mapping[str, onnx.NodeProto], weights: _Weights
+) -> list[str]:
+    """Vectors of the last axis that a node's result is proportional to: a normalization's factors
+    and offsets, in one node or as a product and a sum behind it."""
+    if node.op_type in ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"):
+        last = int(_attribute(node, "axis", -1)) == -1
+        names = [name for name in node.input[1:] if name]
+        return names if last and all(_is_vector(name, weights) for name in names) else []
+    if node.op_type == "Add":
+        data, vectors = _apart(node, weights)
+        product = makers.get(data)
+        alone = product is not None and len(weights.readers[data]) == 1
+        if product is None or not alone or product.op_type != "Mul":
+            return []
+        _, factors = _apart(product, weights)
+        return [*vectors, *factors] if vectors and factors else []
+    return _apart(node, weights)[1] if node.op_type == "Mul" else []
+
+
+def _apart(node: onnx.NodeProto, weights: _Weights) -> tuple[str, list[str]]:
+    """The data and the vector of a sum or a product of two."""
+    vectors = [name for name in node.input if _is_vector(name, weights)]
+    data = [name for name in node.input if name not in vectors]
+    return data[0] if data else "", vectors if len(vectors) == 1 else []
+
+
+def _is_vector(name: str, weights: _Weights) -> bool:
+    return weights.own(name) and weights.arrays[name].ndim == 1 and weights.arrays[name].size > 1
 
 
 def layer_axes(model: onnx.ModelProto) -> dict[str, int]:

@@ -22,6 +22,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
 )
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.graph.ops.wide import Dequantize16, QBytes, Quantize16, QWideConv2d, QWideSum
 from vdla.compiler.graph.types import Requant, TensorType
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
@@ -186,6 +187,22 @@ OPERATORS = {
             "x": (I8, 3, 20), "w": (I8, 4, 9, 20), "b": (I32, 4, 9), "f": (I32, 4, 9),
             "z": (I32, 12, 9), "y": (I32, 12, 9),
         },
+    ),
+    "quantize 16": (
+        Quantize16(**NAMES, **STEPS, low=-32768, high=32767), {**REALS, "y": ("int16", *IMAGE)},
+    ),
+    "dequantize 16": (Dequantize16(**NAMES, **STEPS), {**REALS, "x": ("uint16", *IMAGE)}),
+    "bytes": (QBytes(**NAMES), {"x": (I32, *IMAGE), "y": (I8, 2 * IMAGE[0], *IMAGE[1:])}),
+    "wide convolution": (
+        QWideConv2d(
+            name="n", output="y", data="x", weight="w", bias="b", bytes=True, pads=(1, 1, 1, 1),
+            requant=Requant((2.0**-9,) * 8, 3),
+        ),
+        {"x": (I8, 4, 5, 7, 6), "w": (I8, 8, 5, 3, 3), "b": (I32, 2, 8), "y": (I8, 2, 8, 7, 6)},
+    ),
+    "wide sum": (
+        QWideSum(name="n", output="y", terms=("x", "z"), zeros=(3, 0), weights=(90, 7), shift=4),
+        {"x": (I8, *IMAGE), "z": (I32, *IMAGE), "y": (I32, *IMAGE)},
     ),
     "lstm cell": (
         QLstmCell(name="n", output="y", gates="x", cell="z"),

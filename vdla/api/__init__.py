@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from vdla.api.compiling import compile
     from vdla.api.exploration import evaluate, explore_designs
     from vdla.api.host import host_time
-    from vdla.api.models import quantization_accuracy, quantization_noise, quantize
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
     from vdla.api.packages import package
+    from vdla.api.quantizing import (
+        quantization_accuracy,
+        quantization_noise,
+        quantization_score,
+        quantize,
+        search_quantization,
+    )
     from vdla.api.ready import prepare as prepare
     from vdla.api.runs import check, profile, run
     from vdla.api.synthesis import synth
@@ -39,10 +45,13 @@ HOMES = {
     "vdla.api.compiling": ("compile",),
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
-    "vdla.api.models": ("quantization_accuracy", "quantization_noise", "quantize"),
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
     "vdla.api.packages": ("package",),
+    "vdla.api.quantizing": (
+        "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
+        "search_quantization",
+    ),
     "vdla.api.ready": ("prepare",),
     "vdla.api.runs": ("check", "profile", "run"),
     "vdla.api.synthesis": ("synth",),
@@ -61,8 +70,9 @@ __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
     "offload", "package", "parse", "profile", "quantization_accuracy", "quantization_noise",
-    "quantize", "register_operator", "relu", "run", "same_schedule", "scan", "set_at",
-    "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "while_loop",
+    "quantization_score", "quantize", "register_operator", "relu", "run", "same_schedule", "scan",
+    "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te",
+    "tune", "while_loop",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from vdla import api
 from vdla.analysis.report import noise_page
 from vdla.api.host import HOST_TIME, host_time
+from vdla.api.quantizing import Frontier, frontier_noise
 from vdla.commands.output import (
     check_folder,
     check_output_folder,
@@ -19,6 +20,7 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.compiler.models.accuracy import Accuracy
+from vdla.compiler.models.frontier import Point
 from vdla.compiler.models.noise import Noise
 from vdla.options import Compile, Quantize
 
@@ -67,14 +69,25 @@ def quantize(model: Path, output: Path, options: Quantize, report: Path | None, 
     check_folder(output, model, options.calibration)
     if report is not None:
         check_folder(report, model, output)
+    frontier = noise = task = None
     with progress() as update:
         options = replace(options, progress=update)
-        api.quantize(model, output, options)
-        noise = api.quantization_noise(model, output, options) if report or json else None
-        task = api.quantization_accuracy(model, output, options) if options.labels else None
+        if options.auto:
+            frontier = api.search_quantization(model, output, options, _tell)
+            noise = frontier_noise(model, frontier, options) if report or json else None
+        else:
+            api.quantize(model, output, options)
+            noise = api.quantization_noise(model, output, options) if report or json else None
+        if options.labels is not None and options.score is None:
+            task = api.quantization_accuracy(model, output, options)
+        elif options.labels is not None and frontier is None:
+            floats, quantized = api.quantization_score(model, output, options)
+            log.print(f"score: floats {floats:.4g}, quantized {quantized:.4g}")
     if task is not None:
         before, after = task
         log.print(f"accuracy of {before.samples:,} samples: floats {before}, quantized {after}")
+    if frontier is not None and not json:
+        _show_frontier(frontier)
     if noise is not None:
         _show_noise(model, output, noise, options, report, task if json else None, json)
     if options.calibration is None:
@@ -82,6 +95,33 @@ def quantize(model: Path, output: Path, options: Quantize, report: Path | None, 
     log.print(f"wrote {output}")
     if report is not None:
         log.print(f"wrote {report}")
+
+
+def _tell(point: Point) -> None:
+    """Says what a recipe has come to, while others are tried."""
+    log.print(f"{point.name}: {point.score:.2f}, {point.cycles:,} cycles")
+
+
+def _show_frontier(frontier: Frontier) -> None:
+    """Prints what was tried, and whether what was written is good enough."""
+    rows = [
+        (
+            "→" if point is frontier.chosen else "",
+            point.name,
+            f"{point.score:.2f}",
+            f"{point.cycles:,}",
+            f"{point.bytes:,}",
+            str(point.wide),
+        )
+        for point in frontier.points
+    ]
+    columns = ("", "recipe", frontier.unit, f"cycles, {frontier.config}", "bytes", "16 bits")
+    table("recipes, in the order in which they were tried", columns, rows)
+    if frontier.chosen.score < frontier.wanted:
+        log.print(
+            f"no recipe reaches {frontier.wanted:.2f} {frontier.unit}: wrote the best, "
+            f"{frontier.chosen.score:.2f}"
+        )
 
 
 MOST_ROWS = 10  # of layers that lose most

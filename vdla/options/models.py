@@ -5,7 +5,7 @@ Imported by every command, help and listings too, so it imports nothing that tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -200,9 +200,15 @@ class Quantize(Sized):
     all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
     "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
     of what samples say; ``exclude`` are nodes that stay floats. ``labels`` are the samples'
-    classes, for the accuracy before and after. Two repairs come first: ``equalize`` gives all
-    channels between two layers ranges alike, and ``correct_bias`` takes the mean errors of the
-    layers' channels off their biases.
+    classes, for the accuracy before and after; ``score`` is a function of outputs and labels, or
+    its ``FILE.py:NAME``, in place of it. ``bits16`` are tensors that get 16 bits, "all", or
+    "auto:DB" for those whose rounding to 8 bits has a signal-to-noise ratio below that; ``weights``
+    are int8 or int4. Repairs: ``equalize`` gives all channels between two layers ranges alike,
+    ``smooth`` moves that share of the ranges of a normalization's channels into the weights behind
+    it, ``gptq`` rounds weights by what their inputs are, and ``correct_bias`` takes the mean errors
+    of the layers' channels off their biases. ``auto`` tries all of them, in the order of their
+    cost in cycles of ``config``, and takes the first that loses no more than ``drop`` points of the
+    score or, without labels, has outputs of a ratio of ``snr`` dB.
     """
 
     calibration: str | Path | Mapping[str, Any] | None = option(
@@ -212,6 +218,10 @@ class Quantize(Sized):
     labels: str | Path | Sequence[int] | None = option(
         None, "--labels", typed=Path | None, only=[Only("calibration")], metavar="F.npy|F.txt",
         help="A class for each sample: print the accuracy before and after.",
+    )  # fmt: skip
+    score: str | Callable[..., float] | None = option(
+        None, "--score", typed=str | None, only=[Only("labels")], metavar="F.py:NAME",
+        help="A function of outputs and labels, in place of the accuracy.",
     )  # fmt: skip
     calibrate: str = option(
         "minmax", "--calibrate", typed=str, metavar="HOW",
@@ -235,12 +245,38 @@ class Quantize(Sized):
         (), "--exclude", typed=list[str] | None, shown=None,
         read=lambda texts: tuple(texts or ()), metavar="NODE", help="A node that stays floats.",
     )  # fmt: skip
+    bits16: Sequence[str] = option(
+        (), "--bits16", typed=list[str] | None, shown=None,
+        read=lambda texts: tuple(texts or ()), metavar="auto:DB|all|TENSOR",
+        help="Tensors of 16 bits; those that lose more than DB by 8.",
+    )  # fmt: skip
+    weights: str = option("int8", "--weights", typed=str, metavar="int8|int4", help="Of layers.")
     equalize: bool = option(
         False, "--equalize", typed=bool, help="Give all channels between two layers ranges alike."
     )
+    smooth: float = option(
+        0.0, "--smooth", typed=float, min=0, max=1, metavar="SHARE",
+        help="Of normalizations' ranges, moved into the weights behind (0.5).",
+    )  # fmt: skip
+    gptq: bool = option(False, "--gptq", typed=bool, help="Round weights by what their inputs are.")
     correct_bias: bool = option(
         False, "--correct-bias", typed=bool, help="Take channels' mean errors off the biases."
     )
+    auto: bool = option(
+        False, "--auto", typed=bool, help="Try all repairs, those of the fewest cycles first."
+    )
+    drop: float = option(
+        0.5, "--drop", typed=float, only=[Only("auto"), Only("labels")], min=0,
+        help="Points of the score that --auto may lose.",
+    )  # fmt: skip
+    snr: float = option(
+        30.0, "--snr", typed=float, only=[Only("auto"), Only("labels", given=False)], min=0,
+        metavar="DB", help="Ratio of the outputs that --auto wants.",
+    )  # fmt: skip
+    config: str | Path | Config | None = fields.config(
+        None, "A config, whose cycles --auto counts; default: paper.", [Only("auto")]
+    )
+    settings: Sequence[str] = fields.settings(Only("auto"))
     mean: tuple[float, ...] = option(
         (0.0,), "--mean", typed=str, shown="0", read=partial(reals, "--mean"),
         metavar="M|R,G,B", help="Of a pixel of 0 to 255, subtracted.",

@@ -218,6 +218,25 @@ def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return result
 
 
+def wide_tensors(texts: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
+    """The values of ``--bits16``: tensors' names, and the ratio in dB below which others join."""
+    names, below = list[str](), None
+    for text in texts:
+        word, colon, ratio = text.partition(":")
+        if text == "all":
+            below = inf
+        elif word == "auto" and colon:
+            try:
+                below = float(ratio)
+            except ValueError:
+                raise UsageError(
+                    f"--bits16: expected auto:DB, as auto:30, found {text!r}"
+                ) from None
+        else:
+            names.append(text)
+    return tuple(names), below
+
+
 def reals(option: str, text: str) -> tuple[float, ...]:
     """The value of an option that lists finite numbers, with commas between them."""
     try:

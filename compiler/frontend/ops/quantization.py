@@ -15,11 +15,13 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import MICROSOFT, OnnxNode
 from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ops.wide import Dequantize16, Quantize16
 from vdla.compiler.graph.types import Array, TensorType
 from vdla.runtime.dtypes import STORED, dtype_of
 
 STORED_TYPES = frozenset(STORED)
 BYTES = ("int8", "uint8")
+SIXTEEN = ("int16", "uint16")
 FEW_BITS = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}  # and their bytes
 FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
 FLOAT = onnx.TensorProto.FLOAT
@@ -41,7 +43,8 @@ def _quantize(view: OnnxNode) -> None:
     ):
         _quantize_constant(view, data, dtype)
         return
-    if not _plain(view) or dtype not in BYTES or view.dtype(0) in STORED_TYPES:
+    wide = dtype in SIXTEEN and view.dtype(0) == "float32"
+    if not _plain(view) or not (dtype in BYTES or wide) or view.dtype(0) in STORED_TYPES:
         _quantize_by_parts(view, dtype)
         return
     params = _quant_params(view, dtype)
@@ -51,7 +54,13 @@ def _quantize(view: OnnxNode) -> None:
         _quantize_by_parts(view, dtype)
         _note(view, odd, first)
         return
-    node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    node: ops.Quantize | Quantize16
+    if wide:
+        low, high = limits(dtype)
+        params |= {"low": int(low), "high": int(high)}
+        node = Quantize16(name=view.name, output=view.output, data=view.operand(0), **params)
+    else:
+        node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     if (data := view.draft.known(node.data)) is not None:  # weights that training quantized
         integers = node.evaluate([data], TensorType(data.shape, dtype))
         view.draft.add_constant(view.output, integers)
@@ -73,10 +82,13 @@ def _quantize_constant(view: OnnxNode, data: Array, dtype: str) -> None:
 def _dequantize(view: OnnxNode) -> None:
     code = view.integer("output_dtype", 0)
     dtype = view.draft.dtype(code) if code else view.dtype(1)
-    name, parts = _as_bytes(view), STORED_TYPES | {"int16", "uint16"}
+    name = _as_bytes(view)
     data = view.draft.tensors[name]
-    if not _plain(view) or dtype != "float32" or parts & {data.dtype, view.dtype(1)}:
+    if not _plain(view) or dtype != "float32" or STORED_TYPES & {data.dtype, view.dtype(1)}:
         _dequantize_by_parts(view, dtype)
+        return
+    if data.dtype in SIXTEEN:
+        _dequantize16(view, data.dtype)
         return
     if data.dtype not in ("int8", "uint8", "int32"):
         raise view.unsupported("int8, uint8 or int32 data", data.dtype)
@@ -99,6 +111,18 @@ def _as_bytes(view: OnnxNode) -> str:
     if data is None or dtype not in FEW_BITS or not _plain(view):
         return name
     return view.draft.add_constant(f"{view.name}.bytes", data.astype(FEW_BITS[dtype]))
+
+
+def _dequantize16(view: OnnxNode, dtype: str) -> None:
+    """Data of 16 bits; by parts where a scale isn't positive or they are constants."""
+    params = _quant_params(view, dtype)
+    params.pop("dtype")
+    name = view.operand(0)
+    if _odd_scale(params["scale"]) is not None or name in view.draft.constants:
+        _dequantize_by_parts(view, "float32")
+        return
+    node = Dequantize16(name=view.name, output=view.output, data=name, **params)
+    view.draft.emit(node, "float32")
 
 
 def _odd_scale(scales: Sequence[float]) -> float | None:

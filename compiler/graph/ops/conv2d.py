@@ -96,7 +96,7 @@ class AnyConv2d(Products, Windowed, operator=False):
         data = recipe.read(self.data)
         o, i, kh, kw = recipe.shape(self.weight)
         padded = self._padded(data, zero_point, "int16" if wide == "int32" else wide)
-        n, _, oh, ow = recipe.shape(self.output)
+        n, (oh, ow) = padded.shape[0], recipe.shape(self.output)[2:]
         (sh, sw), (dh, dw) = self.strides, self.dilations
         ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
         per = o // self.groups

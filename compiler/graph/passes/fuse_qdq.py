@@ -37,7 +37,7 @@ def _rescaled(node: ops.Quantize, editor: Editor) -> Made:
         editor.reasons.setdefault(node.name, NOT_QUANTIZED)
         return None
     try:
-        made = node.quantized(_Island(editor, node, node, -np.inf, np.inf))
+        made = node.quantized(FloatIsland(editor, node, node, -np.inf, np.inf))
     except GraphError:
         return None
     editor.retype(node.output, replace(editor.tensors[node.output], quant=quant_of(node)))
@@ -48,12 +48,12 @@ def _fused(node: Quantizable, editor: Editor) -> Made:
     """The integer node for the island that starts at a node, and what it needs before it."""
     if node.CONVERTS:
         return None
-    absorbed, low, high = _chain(node, editor)
+    absorbed, low, high = float_chain(node, editor)
     end = editor.own_reader(absorbed[-1].output, ops.Quantize)
     if end is None or end.axis is not None:
         editor.reasons.setdefault(node.name, NOT_QUANTIZED)
         return None
-    island = _Island(editor, node, end, low, high)
+    island = FloatIsland(editor, node, end, low, high)
     try:
         made = node.quantized(island)
     except GraphError as error:
@@ -66,7 +66,7 @@ def _fused(node: Quantizable, editor: Editor) -> Made:
     return *island.before, made
 
 
-def _chain(node: Quantizable, editor: Editor) -> tuple[list[Quantizable], float, float]:
+def float_chain(node: Quantizable, editor: Editor) -> tuple[list[Quantizable], float, float]:
     """A node and the Relu and Clip nodes that alone follow it, with the bounds they set."""
     absorbed, (low, high) = [node], node.bounds
     while follower := editor.own_reader(absorbed[-1].output, (ops.Relu, ops.Clip)):
@@ -85,7 +85,7 @@ def _with_meanings(graph: Graph) -> Graph:
     return replace(graph, tensors=tensors)
 
 
-class _Island:
+class FloatIsland:
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
     def __init__(
@@ -153,8 +153,13 @@ class _Island:
 
     def weight(self, name: str) -> tuple[str, np.ndarray]:
         """The int8 weight constant behind ``name`` (zero point 0) and one scale per output."""
-        node, data = self._weights(name)
-        array = self.editor.constants[data]
+        return self.weights(name, self.editor)
+
+    @staticmethod
+    def weights(name: str, editor: Editor) -> tuple[str, np.ndarray]:
+        """Int8 weights behind ``name`` in a graph under change, and one scale for each output."""
+        node, data = _integers(name, editor)
+        array = editor.constants[data]
         if array.dtype != np.int8 or node.axis not in (None, 0):
             actual = f"{array.dtype} along axis {node.axis}"
             raise GraphError(f"expected int8 weights per output channel, found {actual}")
@@ -168,31 +173,7 @@ class _Island:
                 f"weights less their zero point are {moved.min()} to {moved.max()}, expected int8, "
                 "-128 to 127: quantize them as int8, or as uint8 with zero point 128"
             )
-        return self.editor.constant(f"{data}.centered", moved.astype(np.int8)), scale
-
-    def _weights(self, name: str) -> tuple[ops.Dequantize, str]:
-        """Dequantize node of weights, and the name of their integers, a constant; reshapes of it
-        are one, too.
-
-        Of a one-dimensional convolution, [O, I, K] is reshaped to [O, I, 1, K], before or after.
-        """
-        reshaped, data = name, ""
-        while reshape := self.editor.maker(reshaped, ops.Reshape):
-            reshaped = reshape.data
-        node, shape = self.editor.maker(reshaped, ops.Dequantize), self.editor.shape(name)
-        if node is None:
-            raise GraphError("expected quantized weights, found floats")
-        data = node.data
-        while integers := self.editor.maker(data, ops.QReshape):
-            data = integers.data
-        if data not in self.editor.constants:
-            raise GraphError("expected constant weights, found weights known only at run time")
-        array = self.editor.constants[data]
-        if array.shape == shape:
-            return node, data
-        if array.shape[:1] != shape[:1]:
-            raise GraphError(f"expected weights as {list(shape)}, found {list(array.shape)}")
-        return node, self.editor.constant(f"{name}.integers", array.reshape(shape))
+        return editor.constant(f"{data}.centered", moved.astype(np.int8)), scale
 
     def bias(self, name: str | None, scale: np.ndarray, weight: str, zero_point: int) -> str:
         """The int32 bias in units of ``scale``, with which the sums fit in 32 bits."""
@@ -219,6 +200,31 @@ class _Island:
             raise GraphError("bias known only at run time")
         values = np.broadcast_to(np.rint(real / scale), steps.shape)
         return self.editor.constant(own, sums.fitting_bias(values, steps, (low, high)))
+
+
+def _integers(name: str, editor: Editor) -> tuple[ops.Dequantize, str]:
+    """Dequantize node of weights, and the name of their integers, a constant; reshapes of it
+    are one, too.
+
+    Of a one-dimensional convolution, [O, I, K] is reshaped to [O, I, 1, K], before or after.
+    """
+    reshaped, data = name, ""
+    while reshape := editor.maker(reshaped, ops.Reshape):
+        reshaped = reshape.data
+    node, shape = editor.maker(reshaped, ops.Dequantize), editor.shape(name)
+    if node is None:
+        raise GraphError("expected quantized weights, found floats")
+    data = node.data
+    while integers := editor.maker(data, ops.QReshape):
+        data = integers.data
+    if data not in editor.constants:
+        raise GraphError("expected constant weights, found weights known only at run time")
+    array = editor.constants[data]
+    if array.shape == shape:
+        return node, data
+    if array.shape[:1] != shape[:1]:
+        raise GraphError(f"expected weights as {list(shape)}, found {list(array.shape)}")
+    return node, editor.constant(f"{name}.integers", array.reshape(shape))
 
 
 def broadcasts(actual: Shape, shape: Shape) -> bool:

@@ -59,6 +59,7 @@ from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
+from vdla.compiler.targets.accelerator.rewrites.wide import fuse_wide
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.errors import NoCodeError
@@ -108,13 +109,21 @@ class Accelerator(Target):
 
     @property
     def prepares(self) -> Sequence[Pass[Rewrite]]:
-        """Turns of short loops as one graph; attention's operators in one spelling, normalizations
-        and softmax in pieces as one, where it has integers for them."""
-        unrolled: Pass[Rewrite] = Pass("unroll", unroll)
+        """Turns of short loops as one graph; islands of 16 bits as integers; attention's operators
+        in one spelling, normalizations and softmax in pieces as one, where it has integers for
+        them."""
+
+        def fused(graph: Graph) -> Graph:
+            return fuse_wide(graph, self.capability)
+
+        first: tuple[Pass[Rewrite], ...] = (
+            Pass("unroll", unroll),
+            Pass("fuse_wide", fused, adds=frozenset((ops.FlipSign,))),
+        )
         if self.strict or not normalizes(self.config):
-            return (unrolled,)
+            return first
         return (
-            unrolled,
+            *first,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),

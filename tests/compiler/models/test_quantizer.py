@@ -9,7 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla import api
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.models.quantizer import METHODS, Recipe, _Reader, quantize
+from vdla.compiler.models.quantizer import _Reader, quantize
+from vdla.compiler.models.recipe import METHODS, Recipe
 from vdla.options import Quantize
 from vdla.options.spelling import UsageError
 

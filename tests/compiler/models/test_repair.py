@@ -9,7 +9,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.models.noise import layer_noise
-from vdla.compiler.models.quantizer import Recipe, prepared_model, quantize
+from vdla.compiler.models.quantizer import prepared_model, quantize
+from vdla.compiler.models.recipe import Recipe
 from vdla.compiler.models.repair import correct_biases, equalize
 
 CHANNELS = 24

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
-from vdla.compiler.targets.accelerator.operators.access import accesses
+from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
     group_cycles,
@@ -77,6 +79,11 @@ class Pairwise(Template[N, VectorTile]):
         """Operations of the ALU per vector that multiply or shift."""
         return 0
 
+    @property
+    def store(self) -> str:
+        """Name of the intrinsic that stores a vector of the result."""
+        return "store8"
+
     @abstractmethod
     def expression(self, config: Config) -> PairTensors:
         """Expression of the result, with the instructions that compute it."""
@@ -105,13 +112,14 @@ class Pairwise(Template[N, VectorTile]):
 
     def cost(self, tile: VectorTile, config: Config) -> TileCost:
         """Two loads, some operations of the ALU and one store per tile."""
-        size = tile.vectors * config.out_entry
-        move = transfer(size, size, config)
+        e = self.expression(config)
+        moves = [_transferred(tensor, tile, config) for tensor in (*e.inputs, e.out)]
         tiles = ceil_div(self.vectors, tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
         multiplied = tile.vectors * self.multiplications
         work = tile.vectors * self.alu_steps + group_cycles(multiplied, config)
-        return TileCost(*share, inp=2 * move, gemm=work, store=move, pace=pace(config))
+        *loads, store = moves
+        return TileCost(*share, inp=sum(loads), gemm=work, store=store, pace=pace(config))
 
     def nest(self, tile: VectorTile, config: Config) -> Nest:
         """Tiles without a reduction."""
@@ -143,8 +151,14 @@ class Pairwise(Template[N, VectorTile]):
         for step, intrin in e.steps:
             s[step].compute_at(s[e.out], thread)
             s[step].tensorize(s[step].axis[-1], intrin)
-        s[e.out].tensorize(lanes, ins.store8)
+        s[e.out].tensorize(lanes, ins[self.store])
         return s
+
+
+def _transferred(tensor: Tensor, tile: VectorTile, config: Config) -> Size:
+    """Cycles in which a tile of a tensor crosses the port."""
+    size = tile.vectors * config.block_out * np.dtype(tensor.dtype).itemsize
+    return transfer(size, size, config)
 
 
 def widened(tensor: Tensor, zero_point: int, name: str) -> Tensor:

@@ -16,10 +16,12 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.wide import QWideConv2d
 from vdla.compiler.graph.types import Array, Pair, TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.config import Config
 
+Convolution = ops.QConv2d | QWideConv2d
 CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
 
 
@@ -33,7 +35,7 @@ def fold_taps(graph: Graph, accelerator: Capability) -> Graph:
     processor; bit for bit the result is the same.
     """
 
-    def folded(node: ops.QConv2d, editor: Editor) -> Made:
+    def folded(node: ops.QConv2d | QWideConv2d, editor: Editor) -> Made:
         maker = editor.maker(node.data, Node)
         written_out = editor.maker(node.data, ops.Im2col)
         if not node.is_plain or node.groups != 1 or written_out:
@@ -53,7 +55,7 @@ def fold_taps(graph: Graph, accelerator: Capability) -> Graph:
 
 
 def _is_wanted(
-    node: ops.QConv2d, maker: Node | None, editor: Editor, accelerator: Capability
+    node: Convolution, maker: Node | None, editor: Editor, accelerator: Capability
 ) -> bool:
     """Whether a node is a convolution of what the processor or the caller makes, refused for its
     few channels alone."""
@@ -82,7 +84,7 @@ class _Window(NamedTuple):
     across: _Axis
 
     @classmethod
-    def of(cls, node: ops.QConv2d, graph: Graph) -> _Window:
+    def of(cls, node: Convolution, graph: Graph) -> _Window:
         """A convolution's."""
         taps = graph.tensors[node.weight].shape[2:]
         fields = (taps, node.strides, node.pads[:2], node.pads[2:], node.dilations)
@@ -117,11 +119,11 @@ class _Fold:
 
     patches: ops.Im2col
     image: TensorType
-    conv: ops.QConv2d
+    conv: Convolution
     kernel: Pair
 
 
-def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
+def _fold(node: Convolution, graph: Graph, rows: bool, cols: bool) -> _Fold:
     """Folds the window's rows, its columns, or both."""
     window = _Window.of(node, graph)
     folded, left = window.along(rows, cols), window.along(not rows, not cols)
@@ -131,7 +133,7 @@ def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
         output=name,
         data=node.data,
         kernel=folded.kernel,
-        fill=node.zeros[0],
+        fill=node.zero if isinstance(node, QWideConv2d) else node.zeros[0],
         **folded.attributes,
     )
     data = graph.tensors[node.data]

@@ -11,6 +11,8 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.numbers import add_terms
+from vdla.compiler.graph.ops.wide import BYTE_BITS, QWideConv2d
+from vdla.compiler.graph.types import Requant
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.conv2d.schedule import expression, schedule
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
@@ -39,14 +41,17 @@ from vdla.support.numbers import ceil_div
 __all__ = ["Conv2d", "ConvTile", "Residual"]
 
 
+Product = ops.QConv2d | ops.QDense | QWideConv2d
+
+
 @dataclass(frozen=True)
-class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
+class Conv2d(ConvSizes, Template[Product, ConvTile]):
     """A convolution or a dense layer; see ``ConvSizes``."""
 
     NAME = "conv"
     TILE = ConvTile
     NOUN = "convolution"
-    NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2d, ops.QDense)
+    NODES: ClassVar[tuple[type[Node], ...]] = (ops.QConv2d, ops.QDense, QWideConv2d)
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,
         "zero": 0,
@@ -58,18 +63,18 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     @classmethod
     def refusal(
         cls,
-        node: ops.QConv2d | ops.QDense,
+        node: Product,
         graph: Graph,
         config: Config,
         min_fill: float = MIN_FILL,
     ) -> str | None:
         """Too few input channels, or windows that see nothing of the image."""
-        if isinstance(node, ops.QDense):
+        if isinstance(node, ops.QDense) or not _is_image(node, graph):
             return None
         return _too_narrow(node, graph, config, min_fill) or only_padding(node, graph)
 
     @classmethod
-    def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
+    def placed(cls, node: Product) -> str:
         """A dense layer is one of a 1 × 1 image; weights of 0 and 1 only move elements."""
         function = " and function of its result" if node.step_of(ops.TableStep) else ""
         if _moves(node):
@@ -77,19 +82,23 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         if node.step_of(ops.AddStep):
             return f"convolution with residual addition{function} on int8"
         noun = "dense layer" if isinstance(node, ops.QDense) else cls.NOUN
+        if isinstance(node, QWideConv2d):
+            return f"{noun} of {_bits(node)}"
         return f"{noun}{function} on int8"
 
     @classmethod
-    def of(cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Conv2d:
+    def of(cls, node: Product, graph: Graph, config: Config) -> Conv2d:
         """The template of a node, with groups merged until they fill channel blocks."""
-        window = None if isinstance(node, ops.QDense) else node
+        window = None if isinstance(node, ops.QDense) or not _is_image(node, graph) else node
+        both = isinstance(node, QWideConv2d) and node.bytes
+        requant = node.requant or WHOLE
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
         weight = _weight(node, graph)
         merged = _groups_per_block(weight.shape, groups, config.channel_block)
         ins, outs = weight.shape[1] * merged, len(weight) // groups * merged
         return cls(
-            batch=n,
+            batch=n // 2 if both else n,
             groups=groups // merged,
             inputs=ceil_div(ins, config.channel_block),
             outputs=ceil_div(outs, config.channel_block),
@@ -99,27 +108,26 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             strides=window.strides if window else (1, 1),
             pads=window.pads if window else (0, 0, 0, 0),
             dilations=window.dilations if window else (1, 1),
-            in_zero=node.zeros[0],
-            zero=node.requant.zero,
-            low=node.requant.low,
-            high=node.requant.high,
+            in_zero=_zero(node),
+            zero=requant.zero,
+            low=requant.low,
+            high=requant.high,
             residual=Residual.of(node),
             fixed=_is_fixed(node, graph),
             table=node.step_of(ops.TableStep) is not None,
             weights4=fits([weight], config),
+            bytes=both,
+            wide=node.requant is None,
         )
 
-    def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: Product, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; biases that take the input's zero point along; scales as words."""
         weight = _weight(node, graph)
-        bias = graph.constants[node.bias].astype(np.int64)
-        bias = bias - node.zeros[0] * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
         tiles = pack_weight(weight, getattr(node, "groups", 1), self, config)
-        words = np.array([pack_scale(s) for s in node.requant.scale], np.int64)
         constants = {
             "weight": in_dram(tiles, weights4=self.weights4),
-            "bias": _per_channel(bias, self, config),
-            "scale": _per_channel(words, self, config),
+            "bias": self._biases(node, graph, config),
+            **self._numbers(node, graph, config),
             **self._behind(node, graph, config),
         }
         tensors = {"data": node.data, "out": node.output}
@@ -130,6 +138,31 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         moved = n * c * self._touched() + weight.size // (1 + self.weights4)
         moved += pixels * len(weight) * (2 if self.residual else 1)
         return Binding(tensors, constants, 0 if _moves(node) else pixels * weight.size, moved)
+
+    def _biases(self, node: Product, graph: Graph, config: Config) -> Array:
+        """Biases that take the input's zero point along; of both bytes, one after the other."""
+        weight, bias = _weight(node, graph), graph.constants[node.bias].astype(np.int64)
+        bias = bias - _zero(node) * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
+        if not self.bytes:
+            return _per_channel(bias, self, config)
+        return np.stack([_per_channel(row, self, config) for row in bias])
+
+    def _numbers(self, node: Product, graph: Graph, config: Config) -> dict[str, Array]:
+        """Scales as words, or what makes 16 bits of sums; shifts of both bytes."""
+        result = dict[str, Array]()
+        if node.requant is not None:
+            words = np.array([pack_scale(s) for s in node.requant.scale], np.int64)
+            result["scale"] = _per_channel(words, self, config)
+        else:
+            names = {"least": "low", "most": "high", "before": "before", "factor": "factor"}
+            for name, key in names.items():
+                values = graph.constants[getattr(node, key)]
+                result[name] = _per_channel(values, self, config)
+        if self.bytes:
+            result["shifts"] = np.stack(
+                [np.full(config.block_out, shift, np.int32) for shift in (BYTE_BITS, 0)]
+            )
+        return result
 
     def _touched(self) -> int:
         """Input pixels that some window looks at, at most the whole image."""
@@ -146,7 +179,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         return self.named(self.NOUN)
 
     @staticmethod
-    def _behind(node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> dict[str, Array]:
+    def _behind(node: Product, graph: Graph, config: Config) -> dict[str, Array]:
         """Constants of what comes behind the requantization of the sums."""
         constants = dict[str, Array]()
         if addition := node.step_of(ops.AddStep):
@@ -180,10 +213,28 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         return space_of(self, config).nest(tile)
 
 
+WHOLE = Requant((1.0,), 0)  # of a result that isn't requantized
+
+
 # From the graph ---------------------------------------------------------------------------------
 
 
-def _weight(node: ops.QConv2d | ops.QDense, graph: Graph) -> Array:
+def _is_image(node: Product, graph: Graph) -> bool:
+    """Whether a node's window may see several pixels."""
+    return not isinstance(node, ops.QDense) and graph.constants[node.weight].ndim == 4
+
+
+def _zero(node: Product) -> int:
+    """The zero point of a node's data."""
+    return node.zero if isinstance(node, QWideConv2d) else node.zeros[0]
+
+
+def _bits(node: QWideConv2d) -> str:
+    """Bits of what a node reads and writes."""
+    return f"{16 if node.bytes else 8} bits to {8 if node.requant else 16}"
+
+
+def _weight(node: Product, graph: Graph) -> Array:
     """[O, I, KH, KW]: a dense layer's window is all of the image."""
     weight = graph.constants[node.weight]
     if weight.ndim == 4:
@@ -191,7 +242,9 @@ def _weight(node: ops.QConv2d | ops.QDense, graph: Graph) -> Array:
     return weight.reshape(len(weight), *(*graph.tensors[node.data].shape, 1, 1)[1:4])
 
 
-def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float) -> str | None:
+def _too_narrow(
+    node: ops.QConv2d | QWideConv2d, graph: Graph, config: Config, min_fill: float
+) -> str | None:
     channels = graph.tensors[node.data].shape[1]
     fill = channels / config.block_in
     if fill >= min(min_fill, 1.0):
@@ -201,7 +254,7 @@ def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float
     return f"{channels} input {noun} {percent} of the {config.block_in}-lane block"
 
 
-def _moves(node: ops.QConv2d | ops.QDense) -> bool:
+def _moves(node: Product) -> bool:
     """Whether nothing is multiplied for its own sake."""
     return isinstance(node, ops.QConv2d) and node.moves
 

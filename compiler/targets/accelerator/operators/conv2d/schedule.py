@@ -4,16 +4,18 @@ Tensors lie in channel blocks. With block_in = block_out = block they are
 ``data[n, g, ci, y, x, i]`` (N, groups, input blocks, H, W, block) and
 ``out[n, g, o, y, x, l]``; where the blocks differ, the larger one is split into sub-blocks
 (axis ``s``) behind the image axes, so that the bytes in DRAM are the same. Dense layers are
-convolutions of a 1 × 1 image.
+convolutions of a 1 × 1 image. Data of 16 bits have an axis of bytes behind N: the low ones' sums
+are shifted right by 8 and added to the high ones'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from vdla.compiler import te
+from vdla.compiler.graph.ops.wide import AFTER_BITS, BYTE_BITS, MOST_FACTOR
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import (
     ACC,
@@ -32,6 +34,7 @@ from vdla.compiler.targets.accelerator.options.tables import TAB
 from vdla.compiler.targets.accelerator.options.weights4 import hold_weights, weights
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.options.tables import TABLE_RESULTS
 
@@ -40,16 +43,17 @@ from vdla.isa.options.tables import TABLE_RESULTS
 class ConvTensors:
     """The tensors of a convolution's expression.
 
-    ``scales`` are those of its requantizations, one after another, the first of each channel.
-    ``steps`` stand between sums and result with their instructions, the last one first; ``fixed``
-    is a residual of each channel, widened. ``tiles`` are the weights as int8.
+    ``channels`` are what ACC holds for each channel: biases, the first scale, or numbers that make
+    16 bits of sums. ``rows`` are what it holds for all: scales of later requantizations, shifts of
+    bytes. ``steps`` stand between sums and result with their instructions, the last one first;
+    ``fixed`` is a residual of each channel, widened. ``tiles`` are the weights as int8.
     """
 
     data: Tensor
     weight: Tensor
     tiles: Tensor
-    bias: Tensor
-    scales: list[Tensor]
+    channels: list[Tensor]
+    rows: list[Tensor]
     padded: Tensor
     acc: Tensor
     steps: Steps
@@ -61,9 +65,13 @@ class ConvTensors:
     @property
     def inputs(self) -> list[Tensor]:
         """The placeholders, in the order of the function's parameters."""
-        scale, *others = self.scales
         residual, table = ([] if t is None else [t] for t in (self.residual, self.table))
-        return [self.data, self.weight, self.bias, scale, *residual, *others, *table]
+        return [self.data, self.weight, *self.channels, *residual, *self.rows, *table]
+
+    @property
+    def bias(self) -> Tensor:
+        """The biases, one vector after another, of both bytes where there are two."""
+        return self.channels[0]
 
 
 @lru_cache(maxsize=256)
@@ -76,10 +84,12 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     kh, kw = shape.kernel
     out_shape = (n, g, shape.outputs, shape.out_height, shape.out_width, so, bo)
     blocks = g * shape.outputs * so
-    data = te.placeholder((n, g, shape.inputs, shape.height, shape.width, si, bi), "int8", "data")
+    planes = (2,) if shape.bytes else ()
+    image = (shape.inputs, shape.height, shape.width, si, bi)
+    data = te.placeholder((n, *planes, g, *image), "int8", "data")
     size = g, shape.outputs, so, shape.inputs, si, kh, kw, bo, bi
     weight, tiles = weights(size, "weight", weights4=shape.weights4)
-    bias = te.placeholder((blocks, bo), "int32", "bias")
+    bias = te.placeholder((*planes, blocks, bo), "int32", "bias")
 
     padded = _pad(data, shape)
     ci, cs = te.reduce_axis((0, shape.inputs), "ci"), te.reduce_axis((0, si), "cs")
@@ -87,27 +97,36 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     i = te.reduce_axis((0, bi), "i")
     (sy, sx), (dy, dx) = shape.steps, shape.dilations
 
-    def reduce(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
-        pixel = padded[n, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i]
+    def reduce(*at: Expr) -> Expr:
+        *images, g, o, y, x, s, l = at
+        pixel = padded[(*images, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i)]
         tap = tiles[g, o, s, ci, cs, ky, kx, l, i]
         product = pixel.astype("int32") * tap.astype("int32")
-        start = bias[_channels(shape, so, g, o, s), l]
+        start = bias[(*images[1:], _channels(shape, so, g, o, s), l)]
         return te.sum(product, axis=[ci, cs, ky, kx, i], init=start)
 
-    acc = te.compute(out_shape, reduce, "acc")
+    acc = te.compute((n, *planes, *out_shape[1:]), reduce, "acc")
     finish = _Finish(shape, acc, intrinsics(config))
+    if shape.bytes:
+        finish.join_bytes()
+    if shape.wide:
+        finish.widen()
+    else:
+        finish.begin()
     if shape.residual is not None:
         finish.add(shape.residual)
     if shape.table:
         finish.look_up()
 
     def result(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
-        return finish.narrowed((n, g, o, y, x, s, l)).astype("int8")
+        at = (n, g, o, y, x, s, l)
+        return finish.last[at] if shape.wide else finish.narrowed(at).astype("int8")
 
     out = te.compute(out_shape, result, "out")
     fixed = finish.wide if shape.fixed else None
     between = finish.steps[::-1], out, finish.residual, finish.table, fixed
-    return ConvTensors(data, weight, tiles, bias, finish.scales, padded, acc, *between)
+    channels = [bias, *finish.channels]
+    return ConvTensors(data, weight, tiles, channels, finish.rows, padded, acc, *between)
 
 
 def _channels(shape: ConvSizes, parts: int, g: Expr, o: Expr, s: Expr) -> Expr:
@@ -116,7 +135,8 @@ def _channels(shape: ConvSizes, parts: int, g: Expr, o: Expr, s: Expr) -> Expr:
 
 
 class _Finish:
-    """Steps that a convolution's sums go through, one by one; STORE requantizes what comes last.
+    """Steps that a convolution's sums go through, one by one; STORE requantizes what comes last, or
+    writes it as it is.
 
     ``limits`` are the zero point and the bounds of the next requantization, by the last of
     ``scales``.
@@ -125,12 +145,73 @@ class _Finish:
     def __init__(self, shape: ConvSizes, acc: Tensor, ins: Intrinsics) -> None:
         self.shape, self.ins, self.last = shape, ins, acc
         self.limits = shape.zero, shape.low, shape.high
-        blocks = shape.groups * shape.outputs * acc.shape[-2]
-        self.scales = [te.placeholder((blocks, acc.shape[-1]), "int32", "scale")]
+        self.blocks = shape.groups * shape.outputs * acc.shape[-2]
+        self.lanes = acc.shape[-1]
+        self.channels: list[Tensor] = []
+        self.rows: list[Tensor] = []
+        self.scales: list[Tensor] = []
         self.steps = Steps()
         self.residual: Tensor | None = None
         self.wide: Tensor | None = None
         self.table: Tensor | None = None
+
+    def begin(self) -> None:
+        """Gives the first requantization its scales, one for each channel."""
+        self.scales.append(self._per_channel("scale"))
+
+    def join_bytes(self) -> None:
+        """Adds both bytes' sums, the low ones' shifted right by 8."""
+        acc, planes = self.last, self.last.shape[1]
+        shifts = te.placeholder((planes, self.lanes), "int32", "shifts", value_range=(0, BYTE_BITS))
+        self.rows.append(shifts)
+        shifted = te.compute(acc.shape, lambda *at: acc[at] >> shifts[at[1], at[-1]], "shifted")
+        self._step(shifted, self.ins.alu_shr)
+        b = te.reduce_axis((0, planes), "b")
+        total = te.compute(
+            (acc.shape[0], *acc.shape[2:]),
+            lambda n, *at: te.sum(shifted[(n, b, *at)], axis=b),
+            "total",
+        )
+        self._step(total, self.ins.alu_add_reduce)
+
+    def widen(self) -> None:
+        """Makes 16 bits of sums: clips them, shifts them, multiplies and rounds."""
+        least, most = self._per_channel("least"), self._per_channel("most")
+        before = self._per_channel("before", (0, 31))
+        factor = self._per_channel("factor", (0, MOST_FACTOR))
+        half, after = te.const(1 << (AFTER_BITS - 1)), te.const(AFTER_BITS)
+        ins = self.ins
+        self._each("below", lambda x, row: te.minimum(x, row(most)), ins.alu_min)
+        self._each("above", lambda x, row: te.maximum(x, row(least)), ins.alu_max)
+        self._each("reduced", lambda x, row: x >> row(before), ins.alu_shr)
+        self._each("scaled", lambda x, row: x * row(factor), ins.alu_mul)
+        self._each("more", lambda x, row: x + half, ins.alu_add_imm)
+        self._each("rounded", lambda x, row: x >> after, ins.alu_shr_imm)
+
+    def _each(
+        self,
+        name: str,
+        value: Callable[[Expr, Callable[[Tensor], Expr]], Expr],
+        intrin: TensorIntrin,
+    ) -> None:
+        """A step on every element, which may read its channel's entry of a tensor."""
+        last = self.last
+
+        def element(*at: Expr) -> Expr:
+            _, g, o, _, _, s, l = at
+            channel = _channels(self.shape, last.shape[-2], g, o, s)
+            return value(last[at], lambda tensor: tensor[channel, l])
+
+        self._step(te.compute(last.shape, element, name), intrin)
+
+    def _step(self, tensor: Tensor, intrin: TensorIntrin) -> None:
+        self.steps.append((tensor, intrin))
+        self.last = tensor
+
+    def _per_channel(self, name: str, bounds: tuple[int, int] | None = None) -> Tensor:
+        tensor = te.placeholder((self.blocks, self.lanes), "int32", name, value_range=bounds)
+        self.channels.append(tensor)
+        return tensor
 
     def narrowed(self, at: tuple[Expr, ...]) -> Expr:
         """The requantized element at a place."""
@@ -178,7 +259,8 @@ class _Finish:
         """A step that requantizes; the next requantization has a scale of its own."""
         result = te.compute(self.last.shape, lambda *at: self.narrowed(at), name)
         self.steps.append((result, self.ins.alu_rq))
-        self.scales.append(te.placeholder((1, result.shape[-1]), "int32", next_scale))
+        self.rows.append(te.placeholder((1, result.shape[-1]), "int32", next_scale))
+        self.scales.append(self.rows[-1])
         return result
 
 
@@ -191,7 +273,8 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     s[conv.padded].compute_inline()
     wgt, load_wgt = hold_weights(s, conv.tiles, conv.acc)
     bias = s.cache_read(conv.bias, ACC, [conv.acc])
-    scale, *others = (_held(s, conv, scale, ACC) for scale in conv.scales)
+    channels = [bias, *(_held(s, conv, tensor, ACC) for tensor in conv.channels[1:])]
+    rows = [_held(s, conv, row, ACC) for row in conv.rows]
     if conv.table is not None:
         table = _held(s, conv, conv.table, TAB)
         s[table].tensorize(s[table].axis[-1], ins.load_tab)
@@ -199,13 +282,13 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     tiles = _tile_output(s, conv.out, tile)
     if tile.vthreads > 1:
         s[conv.out].bind(tiles.innermost, te.thread_axis("vthread", threads=tile.vthreads))
-    of_channels = [bias, scale]
+    of_channels = [*channels]
     if conv.fixed is not None:
         s[conv.fixed].set_scope(ACC)
         of_channels.append(conv.fixed)
     for stage, _ in conv.steps:
-        n, g, o, y, x, sub, l = s[stage].axis
-        s[stage].reorder(n, g, o, sub, y, x, l)
+        *images, g, o, y, x, sub, l = s[stage].axis
+        s[stage].reorder(*images, g, o, sub, y, x, l)
     place(s, conv.steps, conv.out, tiles.innermost)
     s[conv.acc].compute_at(s[conv.out], tiles.innermost)
     if not tile.resident:
@@ -217,10 +300,9 @@ def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config
     _double_buffer(s, shape, tile, inp, wgt)
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
     s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins[load_wgt])
-    s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
-    for each in (scale, *others):
+    for each in (*channels, *rows):
         s[each].tensorize(s[each].axis[-1], ins.load_acc)
-    s[conv.out].tensorize(tiles.lanes, ins.store8)
+    s[conv.out].tensorize(tiles.lanes, ins.store32 if shape.wide else ins.store8)
     return s
 
 
@@ -268,14 +350,14 @@ def _schedule_reduction(
     What is kept is loaded in the portions in which the steps need it.
     """
     acc = s[conv.acc]
-    n, g, o, y, x, sub, l = acc.axis
+    n, *planes, g, o, y, x, sub, l = acc.axis
     ci, cs, ky, kx, i = acc.reduce_axis
     co, ci = acc.split(ci, factor=tile.inputs)
     oo, oi = acc.split(o, factor=tile.weights)
-    acc.reorder(n, g, co, oo, oi, sub, y, x, ci, cs, ky, kx, l, i)
+    acc.reorder(n, g, co, oo, *planes, oi, sub, y, x, ci, cs, ky, kx, l, i)
     if tile.stationary == "inp":
         s[inp].compute_at(s[conv.out], tiles.outer["x"])
-        portion, _ = s[inp].split(s[inp].axis[2], factor=tile.inputs)
+        portion, _ = s[inp].split(s[inp].axis[-5], factor=tile.inputs)
         s[inp].unroll(portion)
     else:
         s[inp].compute_at(acc, co)
@@ -300,16 +382,18 @@ def _double_buffer(s: Schedule, shape: ConvSizes, tile: ConvTile, inp: Tensor, w
 def _pad(data: Tensor, shape: ConvSizes) -> Tensor:
     """The image that windows step over: padded, and without what strides skip."""
     top, left, bottom, right = shape.pads
-    n, g, c, h, w, sub, lanes = data.shape
+    *images, c, h, w, sub, lanes = data.shape
     fy, fx = shape.sampling
     rows = shape.out_height if fy > 1 else h + top + bottom
     cols = shape.out_width if fx > 1 else w + left + right
 
-    def value(n: Expr, g: Expr, c: Expr, y: Expr, x: Expr, s: Expr, i: Expr) -> Expr:
+    def value(*at: Expr) -> Expr:
+        *first, y, x, s, i = at
         y, x = y * fy - top, x * fx - left
+        element = data[(*first, y, x, s, i)]
         if not shape.padded:
-            return data[n, g, c, y, x, s, i]
+            return element
         inside = te.all(y >= 0, y < h, x >= 0, x < w)
-        return te.if_then_else(inside, data[n, g, c, y, x, s, i], te.const(shape.in_zero, "int8"))
+        return te.if_then_else(inside, element, te.const(shape.in_zero, "int8"))
 
-    return te.compute((n, g, c, rows, cols, sub, lanes), value, "padded")
+    return te.compute((*images, c, rows, cols, sub, lanes), value, "padded")

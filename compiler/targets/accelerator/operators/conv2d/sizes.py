@@ -68,7 +68,9 @@ class ConvSizes(Windowed):
     """``inputs`` and ``outputs`` count channel blocks per group.
 
     ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization. With ``table`` the
-    result is looked up in a table. With ``weights4`` the weights lie in DRAM as nibbles.
+    result is looked up in a table. With ``weights4`` the weights lie in DRAM as nibbles. With
+    ``bytes`` the data are two images of bytes, low and high, of 16 bits; ``wide`` makes the result
+    16 bits, as int32.
     """
 
     batch: int
@@ -89,6 +91,13 @@ class ConvSizes(Windowed):
     fixed: bool = False  # whether the residual is the same at all pixels
     table: bool = False
     weights4: bool = False
+    bytes: bool = False
+    wide: bool = False
+
+    @property
+    def planes(self) -> int:
+        """Images of bytes for each image."""
+        return 2 if self.bytes else 1
 
     @property
     def sampling(self) -> tuple[int, int]:
@@ -108,12 +117,12 @@ class ConvSizes(Windowed):
     @property
     def alu_steps(self) -> int:
         """Operations of the ALU on each vector of sums before it is stored."""
-        return 2 * (self.residual is not None) + 2 * self.table
+        return 2 * (self.residual is not None) + 2 * self.table + 4 * self.bytes + 6 * self.wide
 
     @property
     def multiplications(self) -> int:
         """Operations of the ALU on each vector that multiply: all but a look into the table."""
-        return self.alu_steps - self.table
+        return self.alu_steps - self.table - 2 * self.bytes - 3 * self.wide
 
 
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,15 @@ class Space:
     def _acc(self, nest: Nest, tile: ConvTile) -> Size:
         """ACC entries of all threads' tiles, biases and scales."""
         e, lanes, in_tile = self.tensors, self.config.block_out, nest.inside("tile")
-        scales = (len(e.scales) - 1) * lanes
-        out = nest.held(e.out, in_tile) * (1 + self.shape.moving) * tile.vthreads + scales
-        channels = nest.held(e.bias, 0 if tile.resident else in_tile)
+        rows = sum(prod(row.shape) for row in e.rows)
+        tiles = 1 + self.shape.moving + self.shape.bytes * self.shape.planes
+        out = nest.held(e.out, in_tile) * tiles * tile.vthreads + rows
+        level = 0 if tile.resident else in_tile
+        channels: Size = 0
+        for tensor in (*e.channels, *([e.residual] if e.fixed is not None and e.residual else [])):
+            channels = channels + nest.held(tensor, level)
         copies = 1 if tile.resident else tile.vthreads
-        return (out + (2 + self.shape.fixed) * channels * copies) // lanes
+        return (out + channels * copies) // lanes
 
     def nest(self, tile: ConvTile) -> Nest:
         """The loops of ``schedule``."""
@@ -152,7 +157,7 @@ class Space:
             count = inputs // tile.inputs * portions
             wgt = Issue("wgt", outer.index(over["o"]) + 1, count, e.weight)
         level = 0 if tile.resident else in_tile
-        held = [e.bias, e.scales[0], *([e.residual] if self.shape.fixed else [])]
+        held = [*e.channels, *([e.residual] if self.shape.fixed else [])]
         channels = [Issue("bias", level, 1, t) for t in held]
         gemm, store = Issue("gemm", in_step + 1), Issue("out", in_tile, portions, e.out)
         finish = []
@@ -179,13 +184,17 @@ class Space:
             run = np.where(wide >= s.width, seen, run)
         inp = tile.inputs * transfer(seen * block, run * block, c)
         inp += tile.inputs * self.si * np.maximum(tall * wide - seen, 0)  # what is padded
+        inp *= s.planes
         weights = nest.portion("wgt", "part")
         outs, pixels = tile.outputs * self.so, rows * cols
-        moved = tile.outputs * transfer(pixels * block, cols * block, c)
+        stored = block * np.dtype(e.out.dtype).itemsize
+        moved = tile.outputs * transfer(pixels * stored, cols * stored, c)
         chain = tile.inputs * self.si * self.taps
         side = loaded_beside(moved, chain, c) if s.moving else 0.0
         if not tile.resident:
-            side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
+            rows = sum(t.shape[0] if len(t.shape) > 2 else 1 for t in e.channels)
+            side = side + transfer(rows * outs * c.acc_entry, outs * c.acc_entry, c)
+            side = side + fetch(len(e.channels), c)
         alu: Size = 0.0
         if s.alu_steps:
             alu = beside_gemm(s.alu_steps * outs * pixels, chain, c) + STARTUP
@@ -198,7 +207,7 @@ class Space:
             parts=portions,
             inp=inp + fetch(1, c),
             wgt=transfer(weights, weights, c) + fetch(2, c),
-            gemm=tile.weights * self.so * pixels * chain,
+            gemm=tile.weights * self.so * pixels * chain * s.planes,
             side=side,
             alu=alu,
             store=moved + fetch(portions, c),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from combinations import crossed
+from one_node import check
 
-from vdla import api
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW
@@ -19,7 +19,6 @@ from vdla.compiler.graph.ops.recurrent import (
     QNarrow,
     factors_of,
 )
-from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import Requant, TensorType
 from vdla.isa.config import load_config
 from vdla.isa.options.weights4 import has_weights4
@@ -52,20 +51,6 @@ CELLS = {
 @pytest.fixture(params=CONFIGS, scope="module")
 def config(request):
     return load_config(request.param, CONFIGS[request.param])
-
-
-def check(node, inputs, constants, kind, config):
-    """Compiles a node for the accelerator and the processor, and compares both with numpy."""
-    arrays = {**inputs, **constants}
-    tensors = {name: TensorType(a.shape, str(a.dtype)) for name, a in arrays.items()}
-    graph = Graph(tuple(inputs), ("y",), (node,), {**tensors, "y": kind}, constants)
-    wanted = evaluate(graph, inputs)["y"]
-    for device in ("vdla", "cpu"):
-        module = compile_graph(graph, config, Options(device=device))
-        (row,) = (row for row in module.metadata["placement"] if row["name"] == "n")
-        assert row["device"] == device
-        np.testing.assert_array_equal(api.run(module, inputs).outputs["y"], wanted)
-    return wanted
 
 
 @pytest.mark.parametrize(("name", "vectors", "on"), crossed([*CELLS], [1, 3], [*CONFIGS]))

@@ -1,0 +1,134 @@
+"""Networks of floats as a quantizer takes them: read, brought to an opset, and folded."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import re
+import tempfile
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+import onnx.version_converter
+from onnx import helper
+
+from vdla.compiler.frontend.errors import ModelError, first_line
+from vdla.compiler.frontend.normal_form import FREE_INITIALIZERS, normalize
+from vdla.compiler.frontend.shapes import Shapes, input_values
+from vdla.compiler.frontend.sources import source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
+QUANTIZERS = ("QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger")
+PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
+
+
+def load_floats(path: Path, shapes: Shapes | None) -> onnx.ModelProto:
+    """The float model in a file, as it is, in ONNX's normal form.
+
+    Raises:
+        ModelError: there is none, or it is quantized already.
+    """
+    try:
+        model = onnx.load(str(path))
+    except FileNotFoundError:
+        raise ModelError(str(path), "an ONNX file", "no file") from None
+    except Exception as error:  # protobuf and external data each raise their own
+        raise ModelError(str(path), "an ONNX model", first_line(error)) from None
+    where = source_of(model, str(path))
+    normalize(model, where, shapes)
+    if any(n.op_type in QUANTIZERS or n.op_type.startswith("QLinear") for n in model.graph.node):
+        raise ModelError(where, "a float model", "one that is quantized already")
+    return model
+
+
+def check_floats(model: onnx.ModelProto, where: str) -> None:
+    """Raises ModelError where an input isn't float32."""
+    for value in input_values(model.graph):
+        if value.type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
+            code = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
+            raise ModelError(f"{where}: input {value.name}", "float32 elements", code)
+
+
+def opened(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with unknown sizes left out, where some files write -1."""
+    result = copy.deepcopy(model)
+    graph = result.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and dim.dim_value < 0:
+                dim.Clear()
+    return result
+
+
+def modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """The model in an opset that has scales per channel, and in an IR version whose initializers
+    need not be inputs: those that the quantizer adds are none.
+    """
+    result = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if model.ir_version < FREE_INITIALIZERS:
+        opset = helper.make_opsetid("", max(result, PER_CHANNEL_OPSET))
+        model.ir_version = helper.find_min_ir_version_for([opset])
+    if result >= PER_CHANNEL_OPSET:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET)
+    except Exception as error:  # the converter raises what its C++ does
+        expected = f"a model of opset {PER_CHANNEL_OPSET} or one that can be converted to it"
+        raise ModelError(where, expected, f"opset {result}: {error}") from None
+
+
+def folded(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    """A model with batch normalizations folded, constants computed, and the shapes noted."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        given, result = (Path(folder) / f"{name}.onnx" for name in ("float", "folded"))
+        onnx.save(model, str(given))
+        try:
+            quant_pre_process(str(given), str(result), skip_symbolic_shape=True)
+        except Exception as error:  # onnxruntime has no common base class for its errors
+            raise refusal(where, error, model) from None
+        return onnx.load(str(result))
+
+
+def refusal(where: str, error: Exception, model: onnx.ModelProto) -> ModelError:
+    """An error of onnxruntime's quantizer, with the nodes of the tensors that it names."""
+    text = (str(error).strip() or repr(error)).splitlines()[0].rstrip(".")
+    expected = "a model onnxruntime can quantize"
+    return ModelError(where, expected, text + _makers(model.graph, text))
+
+
+def _makers(graph: onnx.GraphProto, text: str) -> str:
+    """Which nodes write the tensors that a message of onnxruntime names in quotes."""
+    named = set(re.findall(r"'([^']+)'", text))
+    makers = (
+        f"; {each} is a result of node {node.name or 'without a name'} ({node.op_type})"
+        for node in graph.node
+        for each in node.output
+        if each in named
+    )
+    return "".join(makers)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the quantizer's advice on the root logger and on stdout, and what onnxruntime's
+    sessions write to stderr: what goes wrong comes as an exception."""
+    import onnxruntime
+
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.CRITICAL)
+    onnxruntime.set_default_logger_severity(FATAL)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        root.setLevel(level)
+        onnxruntime.set_default_logger_severity(WARNING)

@@ -1,0 +1,119 @@
+"""The cheapest recipe that keeps a network's score: repairs tried in the order of their cost.
+
+    1. the given recipe                                     no cycles
+    2. repairs of the floats and of the rounding            no cycles, each kept if it helps
+    3. 16 bits for tensors that lose most, then for more    cycles: two products where there was one
+
+It ends with the first recipe that reaches what is wanted. What was tried is a list of points: score
+against cycles and bytes of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import onnx
+
+from vdla.compiler.models.recipe import Recipe
+
+FREE: tuple[tuple[str, dict[str, object]], ...] = (
+    ("GPTQ", {"gptq": True}),
+    ("equalized", {"equalize": True}),
+    ("smoothed", {"smooth": 0.5}),
+    ("99.99 %", {"method": "percentile", "percentile": 99.99}),
+    ("biases corrected", {"correct_bias": True}),
+)
+BELOW = (20.0, 25.0, 30.0, 35.0, 40.0, inf)  # dB, of the tensors that get 16 bits
+
+
+@dataclass(frozen=True)
+class Point:
+    """A recipe that was tried.
+
+    ``score`` is of the network quantized by it, ``cycles`` those of its programs and ``bytes``
+    those of its weights on the accelerator, ``wide`` how many of its tensors have 16 bits.
+    """
+
+    name: str
+    recipe: Recipe
+    score: float
+    cycles: int
+    bytes: int
+    wide: int
+    model: onnx.ModelProto = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for the cheapest recipe with a score of ``wanted``.
+
+    ``quantized`` makes the QDQ form, ``score`` its score, ``cost`` its cycles and bytes; ``tried``
+    is told of each point.
+    """
+
+    quantized: Callable[[Recipe], onnx.ModelProto]
+    score: Callable[[onnx.ModelProto], float]
+    cost: Callable[[onnx.ModelProto], tuple[int, int]]
+    wanted: float
+    tried: Callable[[Point], None] = lambda point: None
+
+    def run(self, start: Recipe) -> list[Point]:
+        """All points, in the order in which they were tried."""
+        points: list[Point] = []
+        for point in self._points(start, points):
+            points.append(point)
+            self.tried(point)
+            if point.score >= self.wanted:
+                break
+        return points
+
+    def _points(self, start: Recipe, points: Sequence[Point]) -> Iterator[Point]:
+        """Points, each on the best of those before."""
+        yield from self._new("as given", start, points)
+        for name, change in FREE:
+            best = chosen(points, inf)
+            recipe = replace(best.recipe, **change)  # type: ignore[arg-type]
+            if recipe != best.recipe:
+                yield from self._new(_joined(best, points[0], name), recipe, points)
+        free = chosen(points, inf)
+        for below in BELOW:
+            if start.bits16_below is None or below > start.bits16_below:
+                recipe = replace(free.recipe, bits16_below=below, gptq=True)
+                text = "16 bits" if below == inf else f"16 bits below {below:g} dB"
+                name = _joined(free, points[0], text if free.recipe.gptq else f"GPTQ, {text}")
+                yield from self._new(name, recipe, points)
+
+    def _new(self, name: str, recipe: Recipe, points: Sequence[Point]) -> Iterator[Point]:
+        """The point of a recipe, unless it changes nothing beside one before."""
+        model = self.quantized(recipe)
+        if all(model != point.model for point in points):
+            cycles, size = self.cost(model)
+            yield Point(name, recipe, self.score(model), cycles, size, wide_tensors(model), model)
+
+
+def _joined(best: Point, first: Point, name: str) -> str:
+    """A name for what is tried on the best point so far."""
+    return name if best is first else f"{best.name}, {name}"
+
+
+def wide_tensors(model: onnx.ModelProto) -> int:
+    """The number of tensors of 16 bits."""
+    kinds = (onnx.TensorProto.INT16, onnx.TensorProto.UINT16)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    return sum(
+        node.op_type == "QuantizeLinear"
+        and len(node.input) > 2
+        and node.input[2] in constants
+        and constants[node.input[2]].data_type in kinds
+        for node in model.graph.node
+    )
+
+
+def chosen(points: Sequence[Point], wanted: float) -> Point:
+    """The cheapest point with the wanted score, or the one of the best score."""
+    enough = [point for point in points if point.score >= wanted]
+    if enough:
+        return min(enough, key=lambda point: (point.cycles, -point.score))
+    return max(points, key=lambda point: (point.score, -point.cycles))

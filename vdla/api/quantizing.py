@@ -1,0 +1,269 @@
+"""Models quantized: ``vdla.quantize``, what that costs, and the search that costs least."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vdla.api.models import compile_to_run
+from vdla.api.modules import random_inputs
+from vdla.compiler.frontend.files import onnx_file
+from vdla.compiler.frontend.onnx import load as load_onnx
+from vdla.compiler.models.accuracy import Accuracy, accuracy, check_labels, read_labels
+from vdla.compiler.models.calibration import Pixels, Samples
+from vdla.compiler.models.frontier import Point, Search, chosen
+from vdla.compiler.models.noise import Noise, layer_noise
+from vdla.compiler.models.quantizer import (
+    NOISE_SAMPLES,
+    float_model,
+    prepared_model,
+    samples_for,
+)
+from vdla.compiler.models.quantizer import quantize as quantize_model
+from vdla.compiler.models.recipe import METHODS, WEIGHTS, Recipe
+from vdla.compiler.models.scoring import SignalToNoise, Task, metric_of
+from vdla.isa.config import Config
+from vdla.names.configs import resolve_on
+from vdla.options import Quantize, Run
+from vdla.options.spelling import UsageError, require, wide_tensors
+from vdla.runtime.devices.named import make_device
+from vdla.runtime.executor import Executor
+from vdla.support.files import atomic_write
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from vdla.compiler.frontend.shapes import Shapes
+    from vdla.compiler.graph.types import Array
+
+Told = Callable[[Point], None]
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Recipes that a search has tried: scores, in ``unit``, against cycles.
+
+    ``floats`` is the score of the floats, ``wanted`` what was asked for, ``chosen`` the recipe that
+    was written, ``config`` the name of the one whose cycles they are.
+    """
+
+    points: Sequence[Point]
+    chosen: Point
+    floats: float
+    wanted: float
+    unit: str
+    config: str
+
+
+def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
+    """Writes the QDQ form of a float model, in a file of any kind that ``compile`` takes, to
+    ``output``; without ``options`` on random samples.
+
+    Raises:
+        ModelError: the model or the samples don't fit, or a size is open and no samples have it.
+    """
+    options = options or Quantize()
+    require(options)
+    recipe = _recipe(options)
+    if options.labels is not None:  # before hours of calibration
+        _labelled(float_model(onnx_file(model), options.shapes), str(model), options)
+    _quantize(onnx_file(model), output, options, recipe)
+
+
+def _quantize(file: Path, output: str | Path, options: Quantize, recipe: Recipe) -> None:
+    quantize_model(
+        file, output, options.calibration, options.shapes, recipe, _pixels(options),
+        options.progress,
+    )  # fmt: skip
+
+
+def quantization_noise(
+    model: str | Path, quantized: str | Path, options: Quantize | None = None
+) -> Noise:
+    """The noise that a quantization added, layer by layer, on at most NOISE_SAMPLES samples.
+
+    Args:
+        model: of floats, in a file of any kind that ``compile`` takes.
+        quantized: its QDQ form, as ``quantize`` wrote it.
+        options: those with which it was quantized.
+
+    Raises:
+        ModelError: the model or the samples don't fit, or onnxruntime doesn't run it.
+    """
+    options = options or Quantize()
+    return _noise(onnx_file(model), str(model), load_onnx(quantized), options, _recipe(options))
+
+
+def frontier_noise(model: str | Path, frontier: Frontier, options: Quantize) -> Noise:
+    """``quantization_noise`` of the recipe that a search has chosen."""
+    best = frontier.chosen
+    return _noise(onnx_file(model), str(model), best.model, options, best.recipe)
+
+
+def _noise(
+    file: Path, where: str, quantized: ModelProto, options: Quantize, recipe: Recipe
+) -> Noise:
+    given = float_model(file, options.shapes)
+    samples = samples_for(given, where, options.calibration, options.shapes, _pixels(options))
+    floats = prepared_model(file, options.shapes, recipe, samples)
+    some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
+    return layer_noise(floats, quantized, some, options.progress)
+
+
+def quantization_accuracy(
+    model: str | Path, quantized: str | Path, options: Quantize
+) -> tuple[Accuracy, Accuracy]:
+    """The accuracy of a classifier before and after it was quantized, on all samples.
+
+    Args:
+        model: of floats, in a file of any kind that ``compile`` takes.
+        quantized: its QDQ form, as ``quantize`` wrote it.
+        options: those with which it was quantized, with ``calibration`` and ``labels``.
+
+    Raises:
+        ModelError: the model, the samples or the labels don't fit.
+        UsageError: no labels.
+    """
+    floats, samples, labels = _task(model, options)
+    before, after = (
+        accuracy(each, samples, labels, options.progress) for each in (floats, load_onnx(quantized))
+    )
+    return before, after
+
+
+def quantization_score(
+    model: str | Path, quantized: str | Path, options: Quantize
+) -> tuple[float, float]:
+    """The score of a network before and after it was quantized, by the function ``options.score``.
+
+    Raises:
+        ModelError: the model, the samples or the labels don't fit, or the function doesn't work.
+        UsageError: no labels.
+    """
+    floats, samples, labels = _task(model, options)
+    task = Task(samples, labels, _metric(options))
+    return task(floats), task(load_onnx(quantized))
+
+
+def search_quantization(
+    model: str | Path,
+    output: str | Path,
+    options: Quantize,
+    tried: Told = lambda point: None,
+) -> Frontier:
+    """Writes the QDQ form that costs the fewest cycles of those that lose no more than allowed.
+
+    Recipes are tried in the order of their cost in cycles: repairs that cost none first, then 16
+    bits for tensors that lose most. With labels the score may be ``options.drop`` below that of the
+    floats; without, the outputs' signal-to-noise ratio has to be ``options.snr`` dB.
+
+    Args:
+        model: of floats, in a file of any kind that ``compile`` takes.
+        output: the file to write.
+        options: with ``config``, whose cycles count.
+        tried: is told of each recipe.
+
+    Raises:
+        ModelError: the model, the samples or the labels don't fit.
+    """
+    require(options)
+    file, start = onnx_file(model), _recipe(options)
+    config = resolve_on(None, options.config, options.settings)
+    given = float_model(file, options.shapes)
+    score: SignalToNoise | Task
+    samples = samples_for(given, str(model), options.calibration, options.shapes, _pixels(options))
+    sizes = {name: array.shape for name, array in samples[0].items()}
+    if options.labels is not None:
+        floats, labelled, labels = _task(model, options)
+        score = Task(labelled, labels, _metric(options))
+        best = score(floats)
+        wanted = best - options.drop
+    else:
+        floats = prepared_model(file, options.shapes)
+        some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
+        score, best, wanted = SignalToNoise(floats, some), inf, options.snr
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "q.onnx"
+
+        def quantized(recipe: Recipe) -> ModelProto:
+            _quantize(file, path, options, recipe)
+            return load_onnx(path)
+
+        def cost(_: ModelProto) -> tuple[int, int]:
+            return _cost(path, config, sizes)
+
+        points = Search(quantized, score, cost, wanted, tried).run(start)
+    result = chosen(points, wanted)
+    with atomic_write(Path(output)) as beside:
+        beside.write_bytes(result.model.SerializeToString())
+    return Frontier(points, result, best, wanted, score.unit, config.name)
+
+
+def _cost(path: Path, config: Config, sizes: Shapes) -> tuple[int, int]:
+    """Cycles of a quantized network, and the bytes of its constants on the accelerator."""
+    module = compile_to_run(path, config, Run(shapes=sizes))
+    result = Executor(module, make_device(module, "sim", config)).run(random_inputs(module))
+    return result.cycles or 0, module.metadata["memory"]["constants"]
+
+
+def _task(model: str | Path, options: Quantize) -> tuple[ModelProto, Samples, Array]:
+    """The floats, folded, the samples and their labels."""
+    if options.labels is None or options.calibration is None:
+        raise UsageError("--labels: expected labels and the samples that they are of, found none")
+    floats = prepared_model(onnx_file(model), options.shapes)
+    samples = _labelled(floats, str(model), options)
+    return floats, samples, _labels(options)
+
+
+def _labelled(floats: ModelProto, where: str, options: Quantize) -> Samples:
+    """The samples of options with labels, of which there is one for each."""
+    samples = samples_for(floats, where, options.calibration, options.shapes, _pixels(options))
+    assert isinstance(samples, Samples)
+    named = isinstance(options.labels, str | Path)
+    check_labels(_labels(options), samples, str(options.labels) if named else "labels")
+    return samples
+
+
+def _labels(options: Quantize) -> Array:
+    """Labels, or those in a file: a class for each sample, or what ``--score`` makes of them."""
+    import numpy as np
+
+    assert options.labels is not None
+    if isinstance(options.labels, str | Path):
+        return read_labels(Path(options.labels), any_shape=options.score is not None)
+    return np.asarray(options.labels)
+
+
+def _metric(options: Quantize) -> Callable[..., float] | None:
+    """The user's function of outputs and labels."""
+    return metric_of(options.score) if isinstance(options.score, str) else options.score
+
+
+def _pixels(options: Quantize) -> Pixels:
+    return Pixels(options.mean, options.std)
+
+
+def _recipe(options: Quantize) -> Recipe:
+    """The recipe that options describe.
+
+    Raises:
+        UsageError: a choice that there isn't.
+    """
+    for option, known, value in (
+        ("--calibrate", METHODS, options.calibrate),
+        ("--weights", WEIGHTS, options.weights),
+    ):
+        if value not in known:
+            raise UsageError(f"{option}: expected one of {', '.join(known)}, found {value}")
+    names, below = wide_tensors(options.bits16)
+    return Recipe(
+        options.calibrate, options.percentile, options.per_tensor, options.symmetric,
+        ranges=options.ranges or {}, exclude=options.exclude,
+        bits16=names, bits16_below=below, weights=options.weights,
+        equalize=options.equalize, smooth=options.smooth, gptq=options.gptq,
+        correct_bias=options.correct_bias,
+    )  # fmt: skip
