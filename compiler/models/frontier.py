@@ -3,6 +3,7 @@
     1. the given recipe                                     no cycles
     2. repairs of the floats and of the rounding            no cycles, each kept if it helps
     3. 16 bits for tensors that lose most, then for more    cycles: two products where there was one
+    4. floats for nodes that lose most, then for more       the host's time
 
 It ends with the first recipe that reaches what is wanted. What was tried is a list of points: score
 against cycles and bytes of weights.
@@ -25,6 +26,7 @@ FREE: tuple[tuple[str, dict[str, object]], ...] = (
     ("99.99 %", {"method": "percentile", "percentile": 99.99}),
     ("biases corrected", {"correct_bias": True}),
 )
+FLOATS_BELOW = (25.0, 35.0)  # dB, of the nodes that stay floats
 BELOW = (20.0, 25.0, 30.0, 35.0, 40.0, inf)  # dB, of the tensors that get 16 bits
 
 
@@ -84,12 +86,23 @@ class Search:
                 text = "16 bits" if below == inf else f"16 bits below {below:g} dB"
                 name = _joined(free, points[0], text if free.recipe.gptq else f"GPTQ, {text}")
                 yield from self._new(name, recipe, points)
+        wide = points[-1]
+        for below in FLOATS_BELOW:
+            name = f"{wide.name}, floats below {below:g} dB"
+            yield from self._new(name, replace(wide.recipe, floats_below=below), points)
 
     def _new(self, name: str, recipe: Recipe, points: Sequence[Point]) -> Iterator[Point]:
-        """The point of a recipe, unless it changes nothing beside one before."""
+        """The point of a recipe, unless it changes nothing beside one before.
+
+        Cycles are those of one before with the same operators and as many tensors of 16 bits: other
+        numbers change none.
+        """
         model = self.quantized(recipe)
         if all(model != point.model for point in points):
-            cycles, size = self.cost(model)
+            operators = [node.op_type for node in model.graph.node]
+            same = (p for p in points if operators == [n.op_type for n in p.model.graph.node])
+            alike = next((p for p in same if p.wide == wide_tensors(model)), None)
+            cycles, size = (alike.cycles, alike.bytes) if alike else self.cost(model)
             yield Point(name, recipe, self.score(model), cycles, size, wide_tensors(model), model)
 
 

@@ -124,6 +124,27 @@ def rounding_noise(
     return {own: each.decibels for own, each in sums.items()}
 
 
+def rounded_before(floats: onnx.ModelProto, quantized: onnx.ModelProto, name: str) -> list[str]:
+    """The tensors of floats that a quantizer rounds last before a node's results.
+
+    Args:
+        floats: the network before it was quantized.
+        quantized: its QDQ form.
+        name: of the node, in both.
+    """
+    rounded = {tensor.removesuffix(OUTPUT) for tensor in _Network(quantized).quantizers}
+    makers = {output: node for node in floats.graph.node for output in node.output}
+    rest = [node for node in floats.graph.node if node.name == name]
+    result = dict[str, None]()
+    while rest:
+        for tensor in rest.pop().input:
+            if tensor in rounded:
+                result[tensor] = None
+            elif tensor in makers:
+                rest.append(makers[tensor])
+    return list(result)
+
+
 def mean_errors(
     floats: onnx.ModelProto,
     quantized: onnx.ModelProto,

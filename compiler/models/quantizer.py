@@ -33,7 +33,13 @@ from vdla.compiler.models.floats import (
     quiet,
     refusal,
 )
-from vdla.compiler.models.noise import mean_errors, rounding_noise, tensors_of
+from vdla.compiler.models.noise import (
+    layer_noise,
+    mean_errors,
+    rounded_before,
+    rounding_noise,
+    tensors_of,
+)
 from vdla.compiler.models.recipe import METHODS, PLAIN, Recipe
 from vdla.compiler.models.recurrent_quantizer import (
     has_recurrent,
@@ -46,6 +52,7 @@ from vdla.compiler.models.rounding import round_by_inputs
 Progress = Callable[[str, int, int], None]
 Samples = Sequence[Mapping[str, Array]]
 
+FLOAT_ROUNDS = 5  # in which nodes before others become floats
 NOISE_SAMPLES = 64  # that errors and their noise are measured on, at most
 
 
@@ -193,6 +200,8 @@ class _Quantizer:
         own = self
         if self.recipe.bits16_below is not None:
             own = self.with_wide_tensors(floats)
+        if self.recipe.floats_below is not None:
+            own = own.with_floats(floats)
         if self.recipe.correct_bias:
             floats = own.with_corrected_biases(floats)
         own.write(floats, target, noted)
@@ -211,6 +220,24 @@ class _Quantizer:
         wide = [name for name, ratio in noise.items() if ratio < self.recipe.bits16_below]
         names = tuple(dict.fromkeys((*self.recipe.bits16, *wide)))
         return replace(self, recipe=replace(self.recipe, bits16=names))
+
+    def with_floats(self, floats: onnx.ModelProto) -> _Quantizer:
+        """The recipe without all nodes that lose more by themselves than it allows, and without
+        those whose rounded results they read; and so on, as long as others are lost by that."""
+        own, makers = self, {name: n.name for n in floats.graph.node for name in n.output}
+        for _ in range(FLOAT_ROUNDS):
+            first = own.written(floats)
+            noise = layer_noise(floats, first, self.some)
+            lost = [
+                each.name for each in noise.layers if each.own < (self.recipe.floats_below or 0)
+            ]
+            read = [name for each in lost for name in rounded_before(floats, first, each)]
+            lost += [makers[name] for name in read if name in makers]
+            names = tuple(dict.fromkeys((*own.recipe.exclude, *lost)))
+            if len(names) == len(own.recipe.exclude):
+                break
+            own = replace(own, recipe=replace(own.recipe, exclude=names))
+        return own
 
     def with_corrected_biases(self, floats: onnx.ModelProto) -> onnx.ModelProto:
         """Floats whose layers, quantized, have no mean error of their own."""

@@ -22,7 +22,8 @@ class Recipe:
     middle ``percentile`` % of the values, "entropy" loses the least information, "distribution"
     makes the mean and the deviation fit. Weights have a scale per channel, or ``per_tensor``.
     ``symmetric`` has activations around 0. ``ranges`` are those of tensors by name, in place of
-    what samples say. ``exclude`` are nodes that stay floats, by name. Activations are int8, or
+    what samples say. ``exclude`` are nodes that stay floats, by name, and so do all that, quantized
+    alone, have a signal-to-noise ratio below ``floats_below`` dB. Activations are int8, or
     ``unsigned``; those of ``bits16``, by name, have 16 bits, and so do all whose rounding to 8 bits
     has a signal-to-noise ratio below ``bits16_below`` dB. ``weights`` are "int8" or "int4".
 
@@ -39,6 +40,7 @@ class Recipe:
     unsigned: bool = False
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     exclude: Sequence[str] = ()
+    floats_below: float | None = None
     bits16: Sequence[str] = ()
     bits16_below: float | None = None
     weights: str = WEIGHTS[0]

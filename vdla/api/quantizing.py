@@ -29,7 +29,7 @@ from vdla.compiler.models.scoring import SignalToNoise, Task, metric_of
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.options import Quantize, Run
-from vdla.options.spelling import UsageError, require, wide_tensors
+from vdla.options.spelling import UsageError, chosen_by_ratio, require
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 from vdla.support.files import atomic_write
@@ -259,10 +259,11 @@ def _recipe(options: Quantize) -> Recipe:
     ):
         if value not in known:
             raise UsageError(f"{option}: expected one of {', '.join(known)}, found {value}")
-    names, below = wide_tensors(options.bits16)
+    names, below = chosen_by_ratio("--bits16", options.bits16)
+    floats, floats_below = chosen_by_ratio("--exclude", options.exclude)
     return Recipe(
         options.calibrate, options.percentile, options.per_tensor, options.symmetric,
-        ranges=options.ranges or {}, exclude=options.exclude,
+        ranges=options.ranges or {}, exclude=floats, floats_below=floats_below,
         bits16=names, bits16_below=below, weights=options.weights,
         equalize=options.equalize, smooth=options.smooth, gptq=options.gptq,
         correct_bias=options.correct_bias,

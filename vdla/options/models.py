@@ -199,7 +199,8 @@ class Quantize(Sized):
     studies, poor for accuracy. ``calibrate`` says what ranges are made of samples: "minmax" takes
     all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
     "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
-    of what samples say; ``exclude`` are nodes that stay floats. ``labels`` are the samples'
+    of what samples say; ``exclude`` are nodes that stay floats, or "auto:DB" for those that lose
+    more by themselves. ``labels`` are the samples'
     classes, for the accuracy before and after; ``score`` is a function of outputs and labels, or
     its ``FILE.py:NAME``, in place of it. ``bits16`` are tensors that get 16 bits, "all", or
     "auto:DB" for those whose rounding to 8 bits has a signal-to-noise ratio below that; ``weights``
@@ -243,7 +244,8 @@ class Quantize(Sized):
     )  # fmt: skip
     exclude: Sequence[str] = option(
         (), "--exclude", typed=list[str] | None, shown=None,
-        read=lambda texts: tuple(texts or ()), metavar="NODE", help="A node that stays floats.",
+        read=lambda texts: tuple(texts or ()), metavar="NODE|auto:DB",
+        help="Nodes that stay floats; those that lose more than DB.",
     )  # fmt: skip
     bits16: Sequence[str] = option(
         (), "--bits16", typed=list[str] | None, shown=None,

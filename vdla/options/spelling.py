@@ -218,8 +218,9 @@ def ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     return result
 
 
-def wide_tensors(texts: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
-    """The values of ``--bits16``: tensors' names, and the ratio in dB below which others join."""
+def chosen_by_ratio(option: str, texts: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
+    """The values of an option that chooses by name, all, or ``auto:DB``: names, and the ratio in dB
+    below which others join."""
     names, below = list[str](), None
     for text in texts:
         word, colon, ratio = text.partition(":")
@@ -229,9 +230,8 @@ def wide_tensors(texts: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
             try:
                 below = float(ratio)
             except ValueError:
-                raise UsageError(
-                    f"--bits16: expected auto:DB, as auto:30, found {text!r}"
-                ) from None
+                expected = f"{option}: expected auto:DB, as auto:30"
+                raise UsageError(f"{expected}, found {text!r}") from None
         else:
             names.append(text)
     return tuple(names), below
