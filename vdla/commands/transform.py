@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from vdla import api
@@ -69,32 +70,105 @@ def quantize(model: Path, output: Path, options: Quantize, report: Path | None, 
     check_folder(output, model, options.calibration)
     if report is not None:
         check_folder(report, model, output)
-    frontier = noise = task = None
     with progress() as update:
-        options = replace(options, progress=update)
-        if options.auto:
-            frontier = api.search_quantization(model, output, options, _tell)
-            noise = frontier_noise(model, frontier, options) if report or json else None
-        else:
-            api.quantize(model, output, options)
-            noise = api.quantization_noise(model, output, options) if report or json else None
-        if options.labels is not None and options.score is None:
-            task = api.quantization_accuracy(model, output, options)
-        elif options.labels is not None and frontier is None:
-            floats, quantized = api.quantization_score(model, output, options)
-            log.print(f"score: floats {floats:.4g}, quantized {quantized:.4g}")
-    if task is not None:
-        before, after = task
-        log.print(f"accuracy of {before.samples:,} samples: floats {before}, quantized {after}")
-    if frontier is not None and not json:
-        _show_frontier(frontier)
-    if noise is not None:
-        _show_noise(model, output, noise, options, report, task if json else None, json)
+        result = _quantized(model, output, replace(options, progress=update), report, json)
+    if result.noise is not None and report is not None:
+        calibration = options.calibration
+        named = calibration.name if isinstance(calibration, Path) else "random numbers"
+        page = noise_page(model.stem, result.noise.layers, result.noise.samples, named)
+        write_text(report, page, model, output)
+    _show_scores(result)
+    if json:
+        print_json({"written": str(output), **result.to_json()})
+    else:
+        _show(result)
     if options.calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")
     if report is not None:
         log.print(f"wrote {report}")
+
+
+@dataclass(frozen=True)
+class _Quantized:
+    """Figures of a quantization, as far as they are asked for: ``accuracy`` and ``score`` are
+    before and after."""
+
+    noise: Noise | None
+    accuracy: tuple[Accuracy, Accuracy] | None
+    score: tuple[float, float] | None
+    frontier: Frontier | None
+
+    def to_json(self) -> dict[str, object]:
+        """The figures for JSON."""
+        both, score, noise = self.accuracy, self.score, self.noise
+        names = ("floats", "quantized")
+        return {
+            "samples": noise.samples if noise else 0,
+            "accuracy": dict(zip(names, map(vars, both), strict=True)) if both else None,
+            "score": dict(zip(names, score, strict=True)) if score else None,
+            "frontier": _frontier_json(self.frontier) if self.frontier else None,
+            "layers": [layer.to_json() for layer in noise.layers] if noise else [],
+        }
+
+
+def _quantized(
+    model: Path, output: Path, options: Quantize, report: Path | None, json: bool
+) -> _Quantized:
+    """Quantizes, and measures what is asked for."""
+    frontier = noise = accuracy = score = None
+    if options.auto:
+        frontier = api.search_quantization(model, output, options, _tell)
+    else:
+        api.quantize(model, output, options)
+    if report or json:
+        of_search = frontier and frontier_noise(model, frontier, options)
+        noise = of_search or api.quantization_noise(model, output, options)
+    if options.labels is not None and options.score is None:
+        accuracy = api.quantization_accuracy(model, output, options)
+    elif options.labels is not None:
+        score = api.quantization_score(model, output, options)
+    return _Quantized(noise, accuracy, score, frontier)
+
+
+def _frontier_json(frontier: Frontier) -> dict[str, object]:
+    """A search for JSON; a score of the floats beside which there is noise is None."""
+    points = [
+        {
+            "recipe": point.name,
+            "score": point.score,
+            "cycles": point.cycles,
+            "bytes": point.bytes,
+            "bits16": point.wide,
+            "chosen": point is frontier.chosen,
+        }
+        for point in frontier.points
+    ]
+    floats = frontier.floats if isfinite(frontier.floats) else None
+    return {
+        "config": frontier.config,
+        "unit": frontier.unit,
+        "floats": floats,
+        "wanted": frontier.wanted,
+        "points": points,
+    }
+
+
+def _show_scores(result: _Quantized) -> None:
+    """Says what the task is worth before and after."""
+    if result.accuracy is not None:
+        before, after = result.accuracy
+        log.print(f"accuracy of {before.samples:,} samples: floats {before}, quantized {after}")
+    if result.score is not None:
+        log.print(f"score: floats {result.score[0]:.4g}, quantized {result.score[1]:.4g}")
+
+
+def _show(result: _Quantized) -> None:
+    """Prints the recipes that were tried, and the layers that lose most."""
+    if result.frontier is not None:
+        _show_frontier(result.frontier)
+    if result.noise is not None:
+        _show_noise(result.noise)
 
 
 def _tell(point: Point) -> None:
@@ -127,33 +201,8 @@ def _show_frontier(frontier: Frontier) -> None:
 MOST_ROWS = 10  # of layers that lose most
 
 
-def _show_noise(
-    model: Path,
-    output: Path,
-    noise: Noise,
-    options: Quantize,
-    report: Path | None,
-    task: tuple[Accuracy, Accuracy] | None,
-    json: bool,
-) -> None:
-    """Prints the layers that lose most themselves, or all as JSON; writes the page."""
-    if report is not None:
-        calibration = options.calibration
-        named = calibration.name if isinstance(calibration, Path) else "random numbers"
-        page = noise_page(model.stem, noise.layers, noise.samples, named)
-        write_text(report, page, model, output)
-    if json:
-        layers = [layer.to_json() for layer in noise.layers]
-        both = dict(zip(("floats", "quantized"), map(vars, task), strict=True)) if task else None
-        print_json(
-            {
-                "written": str(output),
-                "samples": noise.samples,
-                "accuracy": both,
-                "layers": layers,
-            }
-        )
-        return
+def _show_noise(noise: Noise) -> None:
+    """Prints the layers that lose most themselves."""
     worst = sorted(noise.layers, key=lambda layer: layer.own)[:MOST_ROWS]
     rows = [
         (layer.name, layer.op, *map(_decibels, (layer.own, layer.weights, layer.network)))

@@ -56,7 +56,7 @@ class Only:
         if self.values:
             wanted = f"{other} {' or '.join(self.values)}"
             return None if actual in self.values else f"{option}: expected {wanted}, found {actual}"
-        if bool(actual) == self.given:
+        if _is_given(actual) == self.given:
             return None
         if self.given:
             return f"{option}: expected {other}, found none"
@@ -140,8 +140,22 @@ def given(options: Any) -> list[Spelling]:
     return [
         how
         for each in fields(options)
-        if (how := spelling(each)) and _plain(getattr(options, each.name)) != _plain(each.default)
+        if (how := spelling(each)) and _differs(getattr(options, each.name), each.default)
     ]
+
+
+def _is_given(value: object) -> bool:
+    """Whether an option has a value; an array, which is neither true nor false, is one."""
+    try:
+        return bool(value)
+    except ValueError:
+        return True
+
+
+def _differs(value: object, default: object) -> bool:
+    """Whether an option has another value than its default; arrays have none for one."""
+    result: object = _plain(value) != _plain(default)
+    return result if isinstance(result, bool) else True
 
 
 def _plain(value: object) -> object:
