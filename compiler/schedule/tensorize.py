@@ -165,14 +165,14 @@ def _call_block(
 
 
 def _tables(call: IntrinCall) -> list[BufferRegion]:
-    """What a call reads to know where its operands are: the elements in their indices."""
-    found = {
+    """Elements in the indices of a call's operands, which it reads, too."""
+    regions = {
         x.buffer: BufferRegion(x.buffer, tuple((i, 1) for i in x.indices))
         for operand in call.operands
         for index in operand.indices
         for x in loads(index)
     }
-    return list(found.values())
+    return list(regions.values())
 
 
 def _first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:

@@ -38,7 +38,8 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.support.numbers import ceil_div
 
-LEAST_ZERO = 0.4  # of the blocks, from which on the others alone take less time
+LEAST_ZERO = 0.4  # of the blocks, from which on the others alone take less time …
+LEAST_BLOCKS = 256  # … in layers of at least so many (benchmarks/sparse_cpu.py)
 HIGHEST = 16  # rows of a tile
 BUSY = 8  # sums at once that keep the multipliers busy
 WORDS = BLOCK // WORD_BYTES  # steps of a block of bytes
@@ -67,8 +68,11 @@ class Sparse(Template[MatMul | Dense | QDense]):
         weight = _weight(node, graph.constants.get)
         if weight is None or weight.ndim != 2:
             return "it has no matrix of weights that is known"
-        if np.count_nonzero(weight) > (1 - LEAST_ZERO) * weight.size:
-            return "its weights aren't zero"
+        blocks = prod(ceil_div(n, BLOCK) for n in weight.shape)
+        if blocks < LEAST_BLOCKS:
+            return f"it has {blocks} blocks of weights"
+        if np.count_nonzero(weight) > (1 - LEAST_ZERO) * blocks * BLOCK**2:
+            return f"fewer than {LEAST_ZERO:.0%} of its weights are zero"
         share = zero_share(weight, BLOCK, BLOCK)
         return None if share >= LEAST_ZERO else f"{share:.0%} of its blocks of weights are zero"
 
@@ -78,16 +82,16 @@ class Sparse(Template[MatMul | Dense | QDense]):
         weight, vectors = _weight(node, recipe.value), processor.vectors
         assert weight is not None
         if isinstance(node, MatMul):
-            product = _Factors(recipe, recipe.read(node.a), weight, vectors)
-            return product.floats(lambda total, i: total)
+            factors = _Factors(recipe, recipe.read(node.a), weight, vectors)
+            return factors.floats(lambda total, i: total)
         data = recipe.read(node.data, (recipe.shape(node.data)[0], weight.shape[1]))
-        product = _Factors(recipe, data, weight, vectors)
+        factors = _Factors(recipe, data, weight, vectors)
         if isinstance(node, QDense):
-            return product.bytes(node)
+            return factors.bytes(node)
         if node.bias is None:
-            return product.floats(lambda total, i: total)
+            return factors.floats(lambda total, i: total)
         bias = recipe.read(node.bias)
-        return product.floats(lambda total, i: total + bias[i])
+        return factors.floats(lambda total, i: total + bias[i])
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
@@ -125,9 +129,7 @@ class Sparse(Template[MatMul | Dense | QDense]):
             out.parallel(p)
 
 
-def _weight(
-    node: MatMul | Dense | QDense, value: Callable[[str], Array | None]
-) -> Array | None:
+def _weight(node: MatMul | Dense | QDense, value: Callable[[str], Array | None]) -> Array | None:
     """The weights [N, K], or others of another rank; None where they aren't known."""
     if isinstance(node, MatMul):
         known = value(node.b)
@@ -204,7 +206,7 @@ class _Factors:
         return Sparse(parts, product, at_once, out)
 
     def _start(self, node: QDense) -> Array:
-        """What sums of unsigned data start with: the bias, less what the shift adds."""
+        """Start of sums of unsigned data: the bias, less what the shift adds."""
         bias = self.recipe.value(node.bias)
         assert bias is not None
         more = (node.zeros[0] + UNSIGNED) * self.weight.astype(np.int64).sum(axis=1)
