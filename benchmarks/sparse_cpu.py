@@ -85,7 +85,7 @@ class Ready:
         return any(name.endswith(OWN) for name in self.module.tensors)
 
     def seconds(self) -> float:
-        """How long the longest of the network's functions takes, the layer."""
+        """Duration of the longest of the network's functions, the layer."""
         return max(step.seconds for step in self.executor.run(self.given).steps)
 
 
@@ -99,9 +99,9 @@ def ready(dtype: str, size: int, batch: int, zeros: float, folder: Path) -> Read
         onnx.save(model, path)
     module = vdla.compile(path, device="cpu")
     executor = Executor(module, threads=1)
-    (found,) = executor.run(given).outputs.values()
+    (result,) = executor.run(given).outputs.values()
     (want,) = session_of(path, 1).run(None, given)
-    return Ready(module, executor, given, float(np.abs(found - want).max() / np.abs(want).max()))
+    return Ready(module, executor, given, float(np.abs(result - want).max() / np.abs(want).max()))
 
 
 def in_turns(runs: int, *which: Callable[[], float]) -> list[list[float]]:
@@ -129,7 +129,7 @@ def rows(chosen: argparse.Namespace) -> Iterator[Row]:
 
 
 def listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """What reads several values with commas between them."""
+    """A reader of several values with commas between them."""
     return lambda text: [kind(each) for each in text.split(",")]
 
 
@@ -143,13 +143,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    found = list(rows(chosen))
+    layers = list(rows(chosen))
     if chosen.json:
-        print(json.dumps([asdict(row) for row in found], indent=1))
+        print(json.dumps([asdict(row) for row in layers], indent=1))
         return
     table = Table("dtype", "size", "batch", "zeros", "blocks", "us", "dense us", "ratio",
                   "by medians", "error")  # fmt: skip
-    for row in found:
+    for row in layers:
         table.add_row(
             row.dtype, str(row.size), str(row.batch), f"{row.zeros:.0%}",
             "left out" if row.blocks else "all", f"{row.sparse_us:.1f}", f"{row.dense_us:.1f}",

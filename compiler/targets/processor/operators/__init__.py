@@ -26,7 +26,8 @@ from vdla.compiler.targets.template import AnyScheduled, first_template, templat
 from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
-    Winograd, Depthwise, Convolution, Columns, Unfolded, Sparse, FloatProduct, ByteProduct,
+    Winograd, Depthwise, Convolution, Columns, Unfolded,
+    Sparse, FloatProduct, ByteProduct,
 )  # fmt: skip
 
 

@@ -158,7 +158,7 @@ class _Factors:
         shape = (count // at_once, at_once, length, BLOCK, wide, self.vectors.lanes)
         table = np.ascontiguousarray(pieces.weights.reshape(shape).transpose(0, 2, 3, 1, 4, 5))
         weights = recipe.constant("blocks", table)
-        columns = recipe.constant("columns", pieces.columns)
+        columns = self._columns(pieces)
         rows = self._float_rows(high)
         s, k = te.reduce_axis((0, length), "s"), te.reduce_axis((0, BLOCK), "k")
 
@@ -183,7 +183,7 @@ class _Factors:
         shape = (count // at_once, at_once, length, WORDS, WORD_BYTES, wide, lanes)
         table = pieces.weights.reshape(shape).transpose(0, 2, 3, 1, 5, 6, 4)
         weights = recipe.constant("blocks", np.ascontiguousarray(table))
-        columns = recipe.constant("columns", pieces.columns)
+        columns = self._columns(pieces)
         nothing = recipe.constant("nothing", np.zeros((wide, lanes), np.int32))
         rows = self._byte_rows(high)
         s, k, rest = (
@@ -218,7 +218,8 @@ class _Factors:
         """[…, M/r, N/16, r, w, l]: the pieces of each block of outputs, added up."""
         blocks, most = pieces.places.shape
         *outer, _, high, wide, lanes = parts.shape
-        places = self.recipe.constant("places", pieces.places)
+        count = parts.shape[-4]
+        places = self.recipe.constant("places", pieces.places, (0, count - 1))
         first = None if start is None else self.recipe.constant("start", start)
         q = te.reduce_axis((0, most), "q")
 
@@ -228,6 +229,11 @@ class _Factors:
             return te.sum(parts[(*where, places[p, q], r, v, l)], axis=q, init=init)
 
         return te.compute((*outer, blocks, high, wide, lanes), total, "tile")
+
+    def _columns(self, pieces: Pieces) -> Tensor:
+        """[P, S]: the block of inputs that each block of a piece multiplies."""
+        last = ceil_div(self.weight.shape[1], BLOCK) - 1
+        return self.recipe.constant("columns", pieces.columns, (0, last))
 
     @property
     def _wide(self) -> int:

@@ -18,11 +18,12 @@ from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.functions import node_function
-from vdla.compiler.targets.processor.operators import sparse, template_for
+from vdla.compiler.targets.processor.operators import TEMPLATES, sparse, template_for
 from vdla.compiler.targets.processor.operators.pieces import BLOCK
 from vdla.compiler.targets.processor.operators.sparse import Sparse
 from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.targets.processor.source import from_source, to_source
+from vdla.compiler.targets.template import express
 from vdla.compiler.tir.interp import run
 
 # By the portable products: another processor's instructions don't run here.
@@ -196,3 +197,17 @@ def test_other_types():
     net.add(ops.MatMul, a="x", b="c0", dtype="float16")
     graph = net.graph("t0")
     assert Sparse.refusal(graph.nodes[0], graph, NATIVE) == "it is a product of float16"
+
+
+@pytest.mark.parametrize("kind", ["matmul", "int8"])
+def test_a_search_may_try_other_indices(kind):
+    """Its arrays are random, within what the parameters promise."""
+    case = layer(kind, 2, 300, 256, 0.5)
+    expression = express(case.node, case.graph, TEMPLATES, NATIVE)
+    params = dict(
+        zip(expression.recipe.args, expression.unscheduled("f").built.func.params, strict=False)
+    )
+    blocks_there = case.function().constants["d.blocks"].size // BLOCK**2
+    assert params["d.columns"].value_range == (0, 18)
+    assert params["d.places"].value_range == (0, params["d.columns"].shape[0] - 1)
+    assert params["d.columns"].span == blocks_there
