@@ -103,16 +103,25 @@ class FunctionRecipe:
         width = 8 * dtype_of(kind.dtype).itemsize
         return self._input(name, kind.physical, f"uint{width}")
 
-    def constant(self, suffix: str, array: Array) -> Tensor:
-        """An array only this function needs."""
+    def constant(
+        self, suffix: str, array: Array, value_range: tuple[int, int] | None = None
+    ) -> Tensor:
+        """An array only this function needs; of indices, with the least and greatest that may be
+        there, so that any others within can be tried in a search."""
         name = f"{self.node.name}.{suffix}"
         while name in self.graph.tensors:  # as a layer's weights often are, that others may read
             name = f"{name}.own"
         self.constants[name] = array
-        return self._input(name, array.shape, str(array.dtype))
+        return self._input(name, array.shape, str(array.dtype), value_range)
 
-    def _input(self, name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
-        tensor = te.placeholder(shape, dtype, f"in{len(self.tensors)}")
+    def _input(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        value_range: tuple[int, int] | None = None,
+    ) -> Tensor:
+        tensor = te.placeholder(shape, dtype, f"in{len(self.tensors)}", value_range)
         self.tensors.append(tensor)
         self.args.append(name)
         return tensor

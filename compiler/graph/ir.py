@@ -118,8 +118,11 @@ class Recipe(Protocol):
     def read(self, name: str, shape: Shape | None = None) -> Tensor:
         """A tensor of the graph as an input, under another dense ``shape`` if one is given."""
 
-    def constant(self, suffix: str, array: Array) -> Tensor:
-        """An array only this function needs."""
+    def constant(
+        self, suffix: str, array: Array, value_range: tuple[int, int] | None = None
+    ) -> Tensor:
+        """An array only this function needs; of indices, with the least and greatest that may be
+        there, so that any others within can be tried in a search."""
 
     def part(self, node: Node, keep: str | None = None) -> Tensor:
         """The result of one of several nodes that are one function.

@@ -32,7 +32,7 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.values import Known
-from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses, walk_expr
+from vdla.compiler.tir.visitor import expr_vars, loads, substitute_expr, uses, walk_expr
 
 STORED_BYTES = (
     "; int8 is stored by te.requantize(x, s).astype('int8'), which saturates: for x as it is, s is "
@@ -158,9 +158,21 @@ def _call_block(
     writes: list[BufferRegion] = []
     for region, wrote in call.regions():
         (writes if wrote else reads).append(region)
+    reads += _tables(call)
     return Block(
         block.name, tuple(iters), tuple(reads), tuple(writes), Evaluate(call), None, block.predicate
     )
+
+
+def _tables(call: IntrinCall) -> list[BufferRegion]:
+    """Elements in the indices of a call's operands, which it reads, too."""
+    regions = {
+        x.buffer: BufferRegion(x.buffer, tuple((i, 1) for i in x.indices))
+        for operand in call.operands
+        for index in operand.indices
+        for x in loads(index)
+    }
+    return list(regions.values())
 
 
 def _first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:

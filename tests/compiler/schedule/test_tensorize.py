@@ -328,6 +328,25 @@ def test_one_stage_is_tensorized_once():
     )
 
 
+def test_a_table_says_where_an_operand_is():
+    """The block reads the table, too: passes that rename a buffer look for it there."""
+    inp = te.placeholder((3, L), "int8", "inp")
+    wgt, bias = te.placeholder((L, L), "int8", "wgt"), te.placeholder((L,), "int32", "bias")
+    table = te.placeholder((2,), "int32", "table", value_range=(0, 2))
+    k = te.reduce_axis((0, L), "k")
+
+    def value(y, l):
+        return te.sum(i32(inp[table[y], k]) * i32(wgt[l, k]), axis=k, init=bias[l])
+
+    acc = te.compute((2, L), value, "acc")
+    out = te.compute((2, L), lambda y, l: acc[y, l] + 1, "out")
+    s = te.create_schedule(out, [inp, wgt, bias, table])
+    s[acc].set_scope("vdla.acc")
+    s[acc].tensorize(s[acc].axis[1], INTRINSICS["gemm"])
+    block = next(block for block in tir.blocks(s.mod.body) if block.name == "acc")
+    assert [region.buffer.name for region in block.reads] == ["bias", "inp", "wgt", "table"]
+
+
 def test_stages_attach_to_tensorized_readers():
     s, c, l, _ = dense()
     copy = s.cache_read("b", "vdla.acc", [c])
