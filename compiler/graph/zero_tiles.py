@@ -20,7 +20,8 @@ def zero_tiles(weight: NDArray[np.generic], rows: int, columns: int) -> NDArray[
     shape = ceil_div(outs, rows), rows, ceil_div(ins, columns), columns, *weight.shape[2:]
     padded = np.zeros((shape[0] * rows, shape[2] * columns, *weight.shape[2:]), np.bool_)
     padded[:outs, :ins] = weight != 0
-    result: NDArray[np.bool_] = ~padded.reshape(shape).any(axis=(1, 3))
+    counts = np.count_nonzero(padded.reshape(shape), axis=(1, 3))
+    result: NDArray[np.bool_] = np.asarray(counts == 0)
     return result
 
 
