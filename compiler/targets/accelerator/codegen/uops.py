@@ -47,8 +47,8 @@ class UopPlanner:
         return loads + [self._begin(op, wanted) for op in ops]
 
     def stream(self, name: str, ops: Sequence[Op]) -> list[Op]:
-        """As ``place``; sequences that the buffer doesn't hold at once are loaded in portions of at
-        most half of it, each in front of the ops that need it.
+        """Places ops whose sequences the buffer needn't hold at once: these are then loaded in
+        portions of at most half of it, each in front of the ops that need it.
 
         Raises:
             AllocationError: a single sequence exceeds the buffer.

@@ -9,7 +9,8 @@ from vdla.isa.config import Config
 
 
 def name_sparse(graph: Graph, placements: Placements, config: Config) -> tuple[Graph, Placements]:
-    """The same graph, and placements with the share of zero tiles of layers that leave them out."""
+    """Adds the share of zero tiles to the placements of layers that leave them out; the graph
+    stays."""
     named = dict(placements)
     for node in graph.nodes:
         if placements[node.name].device != ACCELERATOR or type(node) not in SparseConv2d.INSTEAD:

@@ -89,7 +89,7 @@ class SparseConv2d(SparseSizes, Template[Node, SparseTile]):
         return made
 
     def bind(self, node: Node, graph: Graph, config: Config) -> Binding:
-        """Those of the whole layer, with the weight tiles that are kept."""
+        """Tensors and constants of the whole layer, with the weight tiles that are kept."""
         assert isinstance(node, ops.QConv2d | ops.QDense)
         whole = self.dense.bind(node, graph, config)
         tiles = whole.constants["weight"].reshape(

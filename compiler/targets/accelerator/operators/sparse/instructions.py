@@ -56,7 +56,7 @@ class _Instructions:
     def all(self) -> Iterator[Op]:
         """The data, then for each tile its biases and scales, its sums and its results."""
         yield self._load_data()
-        step, size = self.tile.rows, self.shape.pixels + 2
+        step, size = self.tile.vectors, self.shape.pixels + 2
         for number, first in enumerate(range(0, len(self.shape.kept), step)):
             base = number % self.tile.vthreads * step * size
             last = min(first + step, len(self.shape.kept))

@@ -19,7 +19,7 @@ class SparseTile(Tile):
     computes.
     """
 
-    rows: int
+    vectors: int
     weights: int
     vthreads: int = 1
 
