@@ -90,15 +90,15 @@ def prune_model(model: onnx.ModelProto, pruning: Pruning, where: str) -> list[Pr
         ModelError: it has no such layer, or not what is named.
     """
     constants = {t.name: t for t in model.graph.initializer if t.data_type in FLOATS}
-    found = {node.name: node for node in _layers(model.graph, constants)}
+    layers = {node.name: node for node in _layers(model.graph, constants)}
     for name in (*pruning.layers, *pruning.exclude):
-        if name not in found:
-            close = get_close_matches(name, found, 1)
+        if name not in layers:
+            close = get_close_matches(name, layers, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ModelError(where, "a layer with constant weights", f"{name}{hint}")
     chosen = [
         node
-        for name, node in found.items()
+        for name, node in layers.items()
         if name not in pruning.exclude and (not pruning.layers or name in pruning.layers)
     ]
     if not chosen:

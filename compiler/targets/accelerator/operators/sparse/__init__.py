@@ -36,6 +36,7 @@ from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
 LEAST_SHARE = 0.3  # of zero tiles: below, a layer isn't looked at closer
+MARGIN = 1.1  # that the model's two estimates have to differ by
 VTHREADS = 2  # of the schedules that are compared
 
 
@@ -71,7 +72,7 @@ class SparseConv2d(SparseSizes, Template[Node, SparseTile]):
     def gains(self, config: Config) -> bool:
         """Whether it takes fewer cycles than with all tiles, by the analytic model."""
         own = self.cost(self.best(config, VTHREADS), config)
-        return float(estimate(own, config)[0]) < _dense_cycles(self.dense.geometry, config)
+        return MARGIN * float(estimate(own, config)[0]) < _dense_cycles(self.dense.geometry, config)
 
     @classmethod
     def placed_with_share(cls, node: Node, graph: Graph, config: Config) -> str:
@@ -133,22 +134,21 @@ class SparseConv2d(SparseSizes, Template[Node, SparseTile]):
         return self.tile(config, vthreads)
 
     def cost(self, tile: SparseTile, config: Config) -> TileCost:
-        """One tile that reduces in as many steps as there are LOADs of weights."""
-        rows, pixels = len(self.kept), self.pixels
-        loads, bytes_ = ceil_div(self.count, tile.weights), self.count * config.wgt_entry
+        """Work of as many tiles as there are portions to be stored."""
+        rows, pixels, count = len(self.kept), self.pixels, len(self.portions(0, len(self.kept)))
+        loads, size = ceil_div(self.count, tile.weights), self.count * config.wgt_entry
         data = self.inputs(config) * config.inp_entry
         channels, micro = 2 * rows * config.acc_entry, self.count * config.uop_entry
         before = sum(transfer(size, size, config) for size in (data, channels, micro))
         stored = rows * pixels * config.block_out
         return TileCost(
             pairs=0,
-            singles=1,
+            singles=count,
             threads=tile.vthreads,
-            steps=loads,
-            wgt=transfer(bytes_ / loads, bytes_ / loads, config) + fetch(1 + rows / loads, config),
-            gemm=self.count * pixels / loads + STARTUP * rows / loads,
-            side=before,
-            store=transfer(stored, pixels * config.block_out, config),
+            wgt=(transfer(size, size / loads, config) + fetch(loads + rows, config)) / count,
+            gemm=(self.count * pixels + STARTUP * rows) / count,
+            side=before / count,
+            store=transfer(stored, pixels * config.block_out, config) / count,
             shared=False,
             stages=tile.vthreads,
             pace=pace(config),

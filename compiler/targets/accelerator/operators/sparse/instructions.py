@@ -64,9 +64,10 @@ class _Instructions:
             rows = _Rows(first, last, sums, base, base + step)
             yield self._load_channels("bias", rows, rows.bias)
             yield self._load_channels("scale", rows, rows.scale)
-            for row in range(first, last):
-                yield from self._sum(row, rows)
-            yield from self._store(rows)
+            for begin, end in self.shape.portions(first, last):
+                for row in range(begin, end):
+                    yield from self._sum(row, rows)
+                yield from self._store(rows, begin, end)
 
     def _load_data(self) -> Op:
         """The whole image, padded."""
@@ -162,14 +163,14 @@ class _Instructions:
             accesses.append(Access("acc", bias, (), False))
         return Op(gemm, tuple(accesses), "acc", uops=uops, first=first)
 
-    def _store(self, rows: _Rows) -> Iterator[Op]:
-        """The results of a tile: at once, or, where a block's parts lie between each other's
+    def _store(self, rows: _Rows, first: int, last: int) -> Iterator[Op]:
+        """The results of a portion: at once, or, where a block's parts lie between each other's
         pixels, vector by vector."""
         parts = self.config.channel_block // self.config.block_out
         if parts == 1 or self.shape.pixels == self.shape.dense.batch:
-            yield self._store_rows(rows, rows.first, rows.last)
+            yield self._store_rows(rows, first, last)
         else:
-            for row in range(rows.first, rows.last):
+            for row in range(first, last):
                 yield self._store_rows(rows, row, row + 1)
 
     def _store_rows(self, rows: _Rows, first: int, last: int) -> Op:

@@ -89,5 +89,12 @@ class SparseSizes:
         most = min(config.depth("wgt"), config.uop_depth) // vthreads
         return SparseTile(rows, max(min(most, ceil_div(self.count, SHARES)), 1), vthreads)
 
+    def portions(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Vectors of channels of a tile, begins and ends of what is stored at a time."""
+        step = ceil_div(last - first, SHARES)
+        return [(begin, min(begin + step, last)) for begin in range(first, last, step)]
 
-SHARES = 8  # of all weights: the first LOAD of them, which nothing hides, is at most one
+
+SHARES = (
+    8  # of the whole: the first LOAD of weights and the last STORE, which nothing hides, are one
+)
