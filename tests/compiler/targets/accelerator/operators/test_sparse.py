@@ -91,6 +91,7 @@ def test_configs_agree_with_the_reference(name, shape, batch):
 
 WINDOWS = {
     "1x1": ((64, 64, 1, 1), {}),
+    "many outputs": ((300, 64, 1, 1), {}),
     "padded": ((40, 50, 3, 3), {"pads": (1, 1, 1, 1)}),
     "uneven": ((40, 50, 3, 2), {"pads": (0, 1, 2, 0), "strides": (2, 1)}),
     "dilated": ((40, 50, 2, 3), {"dilations": (1, 2), "strides": (1, 2)}),
