@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -173,11 +174,8 @@ class Accelerator(Target):
             result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
         if looks_up(self.config):
             result.append(Pass("fuse_tables", fuse_tables, adds=frozenset((ops.TableStep,))))
-
-        def named(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
-            return name_sparse(graph, placements, self.config)
-
-        return [*result, Pass("name_sparse", named)]
+        result.append(Pass("name_sparse", partial(name_sparse, config=self.config)))
+        return result
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
