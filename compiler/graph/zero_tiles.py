@@ -1,30 +1,31 @@
-"""Tiles of a weight that are all zero: what block-sparse code leaves out."""
+"""Tiles of a constant weight that are zero: what block-sparse layers leave out."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vdla.compiler.graph.types import Array
+from vdla.support.numbers import ceil_div
 
 
-def zero_tiles(weight: Array, rows: int, columns: int) -> Array:
-    """Which tiles of ``rows`` outputs by ``columns`` inputs have no weight but 0.
+def zero_tiles(weight: NDArray[np.generic], rows: int, columns: int) -> NDArray[np.bool_]:
+    """Array [output blocks, input blocks, ...] that is true where a tile has no other value than 0.
 
     Args:
-        weight: [O, I, …].
-        rows: the outputs of a tile; a last tile that is cut is filled up with 0.
-        columns: its inputs, likewise.
-
-    Returns:
-        bool [O/rows, I/columns, …], rounded up.
+        weight: [O, I, ...], whose further axes are a window's; a tile is one of its taps.
+        rows: outputs of a tile.
+        columns: inputs of a tile. Tiles at the end of an axis may be smaller.
     """
-    o, i, *rest = weight.shape
-    high, wide = -o % rows, -i % columns
-    whole = np.pad(weight != 0, [(0, high), (0, wide), *[(0, 0)] * len(rest)])
-    tiles = whole.reshape((o + high) // rows, rows, (i + wide) // columns, columns, *rest)
-    return np.asarray(~tiles.any(axis=(1, 3)))
+    outs, ins = weight.shape[:2]
+    shape = ceil_div(outs, rows), rows, ceil_div(ins, columns), columns, *weight.shape[2:]
+    padded = np.zeros((shape[0] * rows, shape[2] * columns, *weight.shape[2:]), np.bool_)
+    padded[:outs, :ins] = weight != 0
+    counts = np.count_nonzero(padded.reshape(shape), axis=(1, 3))
+    result: NDArray[np.bool_] = np.asarray(counts == 0)
+    return result
 
 
-def zero_share(weight: Array, rows: int, columns: int) -> float:
-    """The share of tiles that are all zero, 0 to 1; arguments as of ``zero_tiles``."""
-    return float(zero_tiles(weight, rows, columns).mean())
+def zero_share(weight: NDArray[np.generic], rows: int, columns: int) -> float:
+    """Share of a weight's tiles that are zero, from 0 to 1; 0 where it has none."""
+    zero = zero_tiles(weight, rows, columns)
+    return float(zero.mean()) if zero.size else 0.0

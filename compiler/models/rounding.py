@@ -6,8 +6,9 @@ inputs' second moments ``H = Σ x xᵀ``:
 
     q = round(w_k / scale);  w_j -= (w_k - q · scale) / U_kk · U_kj  for j > k,  UᵀU = H⁻¹
 
-onnxruntime's quantizer has chosen the scales. Those of 4-bit weights are chosen anew: with 15 steps
-the largest weight is rarely the best end of the range.
+Weights that are zero stay zero, and those behind them make up for that: a network that was pruned
+stays so (``pruning.py``). onnxruntime's quantizer has chosen the scales. Those of 4-bit weights are
+chosen anew: with 15 steps the largest weight is rarely the best end of the range.
 """
 
 from __future__ import annotations
@@ -109,15 +110,16 @@ def _factors(moments: Array) -> Array:
 
 
 def _fed_back(rows: Array, scale: Array, factors: Array, limits: tuple[int, int]) -> Array:
-    """Codes of rows, the error of each input's given to those behind it."""
-    rest, codes = rows.copy(), np.zeros_like(rows)
+    """Codes of rows, the error of each input's given to those behind it; zeros stay zero."""
+    rest, codes, kept = rows.copy(), np.zeros_like(rows), rows != 0
     inputs = rows.shape[2]
     for start in range(0, inputs, BLOCK):
         end = min(start + BLOCK, inputs)
         errors = np.zeros((*rows.shape[:2], end - start))
         for k in range(start, end):
             weight = rest[..., k]
-            codes[..., k] = np.clip(np.rint(weight / scale[..., 0]), *limits)
+            nearest = np.clip(np.rint(weight / scale[..., 0]), *limits)
+            codes[..., k] = np.where(kept[..., k], nearest, 0)
             error = (weight - codes[..., k] * scale[..., 0]) / factors[:, None, k, k]
             rest[..., k + 1 : end] -= error[..., None] * factors[:, None, k, k + 1 : end]
             errors[..., k - start] = error

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vdla.api.modules import random_inputs as random_inputs
     from vdla.api.offloading import offload
     from vdla.api.packages import package
+    from vdla.api.pruning import prune
     from vdla.api.quantizing import (
         quantization_accuracy,
         quantization_noise,
@@ -48,6 +49,7 @@ HOMES = {
     "vdla.api.modules": ("load", "random_inputs"),
     "vdla.api.offloading": ("offload",),
     "vdla.api.packages": ("package",),
+    "vdla.api.pruning": ("prune",),
     "vdla.api.quantizing": (
         "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
         "search_quantization",
@@ -69,10 +71,10 @@ HOMES = {
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
-    "offload", "package", "parse", "profile", "quantization_accuracy", "quantization_noise",
-    "quantization_score", "quantize", "register_operator", "relu", "run", "same_schedule", "scan",
-    "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te",
-    "tune", "while_loop",
+    "offload", "package", "parse", "profile", "prune", "quantization_accuracy",
+    "quantization_noise", "quantization_score", "quantize", "register_operator", "relu", "run",
+    "same_schedule", "scan", "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax",
+    "sweep", "synth", "te", "tune", "while_loop",
 ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from vdla.options import (
     Offload,
     OffloadOutput,
     Package,
+    Prune,
     Quantize,
     Run,
     RunFiles,
@@ -237,6 +238,23 @@ def explore(
     from vdla.commands import explore
 
     explore.explore(models, options, output, json)
+
+
+@command(app)
+def prune(
+    model: Annotated[Path, Argument("MODEL", "A file of a model of floats, or FILE.py:NAME.")],
+    output: Annotated[Path, Option("-o", "--output", metavar="P.onnx")],
+    options: Prune,
+    json: Json = False,
+) -> None:
+    """Set blocks of a float model's weights to zero, those of the least magnitude in each layer.
+
+    Examples:
+        vdla prune model.onnx -o pruned.onnx --share 0.8 --layer fc1 --layer fc2
+    """
+    from vdla.commands import transform
+
+    transform.prune(model, output, options, json)
 
 
 @command(app)

@@ -1,4 +1,4 @@
-"""Commands that make files: compile and quantize."""
+"""Commands that make files: compile, prune and quantize."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vdla.commands.output import (
 from vdla.compiler.models.accuracy import Accuracy
 from vdla.compiler.models.frontier import Point
 from vdla.compiler.models.noise import Noise
-from vdla.options import Compile, Quantize
+from vdla.options import Compile, Prune, Quantize
 
 
 def compile_model(model: str, output: Path, options: Compile, json: bool) -> None:
@@ -63,6 +63,43 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
             f"{len(time.steps)} functions"
         )
     log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
+
+
+def prune(model: Path, output: Path, options: Prune, json: bool) -> None:
+    """Prunes a float model; prints how much of each layer is zero, and what that leaves."""
+    check_folder(output, model)
+    layers = api.prune(model, output, options)
+    if json:
+        print_json(
+            {
+                "written": str(output),
+                "blocks": list(options.blocks),
+                "layers": [
+                    {
+                        "name": layer.name,
+                        "op": layer.op,
+                        "blocks": layer.blocks,
+                        "zero": layer.zero_share,
+                        "kept": layer.kept_share,
+                    }
+                    for layer in layers
+                ],
+            }
+        )
+        return
+    rows = [
+        (
+            layer.name,
+            layer.op,
+            f"{layer.blocks:,}",
+            f"{100 * layer.zero_share:.1f} %",
+            f"{100 * layer.kept_share:.1f} %",
+        )
+        for layer in layers
+    ]
+    columns = ("layer", "operator", "blocks", "zero", "energy kept")
+    table("{}x{} blocks of weights".format(*options.blocks), columns, rows)
+    log.print(f"wrote {output}")
 
 
 def quantize(model: Path, output: Path, options: Quantize, report: Path | None, json: bool) -> None:

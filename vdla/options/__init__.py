@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vdla.options.comparisons import Compare, CompareOutput, Offload, OffloadOutput
     from vdla.options.designs import Evaluate, Explore, ExploreOutput
     from vdla.options.hardware import BoardCheck, Lockstep, Synth
-    from vdla.options.models import Compile, Quantize, Run, RunFiles
+    from vdla.options.models import Compile, Prune, Quantize, Run, RunFiles
     from vdla.options.packages import Package
     from vdla.options.tuning import Tune
 
@@ -26,14 +26,14 @@ HOMES = {
     "vdla.options.comparisons": ("Compare", "CompareOutput", "Offload", "OffloadOutput"),
     "vdla.options.designs": ("Evaluate", "Explore", "ExploreOutput"),
     "vdla.options.hardware": ("BoardCheck", "Lockstep", "Synth"),
-    "vdla.options.models": ("Compile", "Quantize", "Run", "RunFiles"),
+    "vdla.options.models": ("Compile", "Prune", "Quantize", "Run", "RunFiles"),
     "vdla.options.packages": ("Package",),
     "vdla.options.tuning": ("Tune",),
 }
 __all__ = [
     "BoardCheck", "Compare", "CompareOutput", "Compile", "Evaluate", "Explore", "ExploreOutput",
-    "Lockstep", "Offload", "OffloadOutput", "Package", "Quantize", "Run", "RunFiles", "Synth",
-    "Tune",
+    "Lockstep", "Offload", "OffloadOutput", "Package", "Prune", "Quantize", "Run", "RunFiles",
+    "Synth", "Tune",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--shape", "--records", "--vthreads", "--strict", "--turns", "--weight", "--layer",
         "--model",
     ),
+    "The pruning": ("--blocks", "--share"),
     "The quantization": (
         "--calibration", "--labels", "--mean", "--std", "--calibrate", "--percentile",
         "--per-tensor", "--symmetric", "--range", "--exclude", "--weights", "--bits16",
@@ -43,7 +44,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     ),
 }  # fmt: skip
 COMMANDS = {  # the commands by what they are for
-    "Compile and run": ("compile", "run", "quantize", "package"),
+    "Compile and run": ("compile", "run", "prune", "quantize", "package"),
     "Measure": ("compare", "offload", "lockstep"),
     "Search": ("tune", "evaluate", "explore"),
     "Boards and hardware": ("synth", "board", "hw", "isa"),

@@ -1,4 +1,4 @@
-"""Options of the commands about a model: ``compile``, ``run`` and ``quantize``.
+"""Options of the commands about a model: ``compile``, ``run``, ``quantize`` and ``prune``.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vdla.options import devices, fields
 from vdla.options.common import NO_FARM, Progress, Report, Sized, progress, report
 from vdla.options.devices import Placed
-from vdla.options.spelling import Only, UsageError, option, python_only, ranges, reals
+from vdla.options.spelling import Only, UsageError, block, option, python_only, ranges, reals
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
@@ -289,3 +289,29 @@ class Quantize(Sized):
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
     progress: Progress = progress()
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Options with which a float model is pruned.
+
+    Of each layer the ``share`` of its ``blocks``, outputs × inputs of a tap, that has the least L2
+    norm becomes zero. ``layers`` are the nodes that it is for, all by default; those of ``exclude``
+    are left alone.
+    """
+
+    blocks: tuple[int, int] = option(
+        (16, 16), "--blocks", typed=str, shown="16x16", read=partial(block, "--blocks"),
+        metavar="OxI", help="Outputs x inputs: the accelerator's block_out x block_in.",
+    )  # fmt: skip
+    share: float = option(
+        0.5, "--share", typed=float, help="Of each layer's blocks, that become zero."
+    )
+    layers: Sequence[str] = option(
+        (), "--layer", typed=list[str] | None, shown=None,
+        read=lambda texts: tuple(texts or ()), metavar="NAME", help="This one; default: all.",
+    )  # fmt: skip
+    exclude: Sequence[str] = option(
+        (), "--exclude", typed=list[str] | None, shown=None,
+        read=lambda texts: tuple(texts or ()), metavar="NODE", help="A layer to leave alone.",
+    )  # fmt: skip

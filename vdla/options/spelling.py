@@ -262,6 +262,18 @@ def reals(option: str, text: str) -> tuple[float, ...]:
     return result
 
 
+def block(option: str, text: str) -> tuple[int, int]:
+    """Rows and columns of a block, as ``16x16``.
+
+    Raises:
+        UsageError: they aren't two numbers.
+    """
+    rows, _, columns = text.partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise UsageError(f"{option}: expected rows and columns, as 16x16, found {text!r}")
+    return int(rows), int(columns)
+
+
 def numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
     """The value of an option that lists distinct numbers, with commas between them."""
     try:

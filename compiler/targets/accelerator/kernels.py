@@ -39,6 +39,9 @@ def kernel_of(
 def _instructions(
     template: AnyTemplate, tile: Tile, config: Config, store: LoopStore | None
 ) -> Kernel:
+    made = template.instructions(tile, config)
+    if made is not None:
+        return made
     return to_instructions(_loops(template, tile, config, store), config)
 
 

@@ -172,7 +172,8 @@ class Linker:
         With a vector engine, a kernel without GEMMs runs beside the one before it where that has
         some and ACC has room for both.
         """
-        ops = reorder(self.planner.place(layer, kernel.ops))
+        place = self.planner.stream if kernel.streams else self.planner.place
+        ops = reorder(place(layer, kernel.ops))
         entries = self._room(ops)
         if entries:
             ops = moved_in_acc(ops, entries)

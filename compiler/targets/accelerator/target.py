@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -57,6 +58,7 @@ from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
+from vdla.compiler.targets.accelerator.rewrites.sparse import name_sparse
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.rewrites.wide import fuse_wide
@@ -153,7 +155,8 @@ class Accelerator(Target):
     @property
     def fusions(self) -> Sequence[Pass[Layout]]:
         """Known residuals by channel; separable convolutions take in their neighbours where the
-        config can and it pays, products their softmax, convolutions the functions of their results.
+        config can and it pays, products their softmax, convolutions the functions of their results;
+        layers that leave out zero tiles say so.
         """
 
         def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
@@ -171,6 +174,7 @@ class Accelerator(Target):
             result.append(Pass("fuse_attention", attended, adds=frozenset((QAttention,))))
         if looks_up(self.config):
             result.append(Pass("fuse_tables", fuse_tables, adds=frozenset((ops.TableStep,))))
+        result.append(Pass("name_sparse", partial(name_sparse, config=self.config)))
         return result
 
     @property
@@ -212,7 +216,7 @@ class Accelerator(Target):
         template = template_of(node, graph, self.config)
         try:
             tile = default_tile(template, self.config, self.vthreads, self.records)
-            if report is None:
+            if report is None or template.instructions(tile, self.config) is not None:
                 known = template.geometry if self.timing and template.TUNED else template
                 return Lowered(template, tile, kernel_of(known, tile, self.config, self.loops))
             schedule = template.schedule(tile, self.config)

@@ -28,3 +28,7 @@ def test_what_is_not_zero():
     weight = np.zeros((16, 64), np.float32)
     weight[3, 20], weight[15, 47], weight[0, 50] = np.nan, 1e-45, -0.0
     assert zero_tiles(weight, 16, 16).tolist() == [[True, False, False, True]]
+
+
+def test_no_tiles_are_none():
+    assert zero_share(np.zeros((0, 48), np.int8), 16, 16) == 0.0

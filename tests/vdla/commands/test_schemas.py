@@ -44,6 +44,7 @@ COMMANDS = {  # quick ones; the rest of the tests check the others, wherever the
 ELSEWHERE = {  # schemas whose commands take long, and the tests that run them
     "explore": "tests/explore", "farm-status": "tests/vdla/test_farm.py",
     "farm-up": "tests/vdla/test_farm.py", "lockstep": "tests/lockstep",
+    "prune": "tests/compiler/models/test_pruning.py",
     "quantize": "tests/compiler/models/test_noise.py", "synth": "tests/boards",
 }  # fmt: skip
 

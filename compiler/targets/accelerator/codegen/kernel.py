@@ -50,11 +50,13 @@ class Kernel:
     """One function's instructions, before tokens, micro-op placement and DRAM addresses.
 
     ``tensors`` are the bytes of what lies in DRAM, by name: the parameters, then intermediates.
+    With ``streams`` its micro-ops needn't all be on chip at once.
     """
 
     name: str
     ops: tuple[Op, ...]
     tensors: Mapping[str, int]
+    streams: bool = False
 
 
 def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:

@@ -46,6 +46,25 @@ class UopPlanner:
         wanted, loads = self.load(name, ops)
         return loads + [self._begin(op, wanted) for op in ops]
 
+    def stream(self, name: str, ops: Sequence[Op]) -> list[Op]:
+        """Places ops whose sequences the buffer needn't hold at once: these are then loaded in
+        portions of at most half of it, each in front of the ops that need it.
+
+        Raises:
+            AllocationError: a single sequence exceeds the buffer.
+        """
+        result, portion, words = list[Op](), list[Op](), 0
+        most = self.config.depth("uop")
+        if sum(self._words(op.uops) for op in ops) > most:
+            most //= 2
+        for op in ops:
+            if portion and words + self._words(op.uops) > most:
+                result += self.place(name, portion)
+                portion, words = [], 0
+            portion.append(op)
+            words += self._words(op.uops)
+        return result + self.place(name, portion)
+
     def load(self, name: str, ops: Sequence[Op]) -> tuple[dict[Use, Key], list[Op]]:
         """The sequence that serves each use, and the LOAD of what isn't resident yet.
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets import template
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.operators.cost import (
     Places,
     TileCost,
@@ -41,6 +42,7 @@ MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better o
 
 BY_NODE: dict[type[Node], type[AnyTemplate]] = {}
 BY_NAME: dict[str, type[AnyTemplate]] = {}
+INSTEAD: dict[type[Node], list[type[AnyTemplate]]] = {}  # asked before the one by node
 
 
 class Tile:
@@ -77,10 +79,12 @@ class Template(template.Template[N, Config], Generic[N, T]):
     factors), and of the fields ``ZEROS`` all does but whether they are zero: templates that differ
     in nothing else share their tile. A template with ``TUNED`` false has one tile, and nothing to
     search for. With ``ASKS_DEPTHS`` its schedule depends on how much the buffers hold, too.
+    ``INSTEAD`` are nodes of other templates, of which it takes those that ``instead`` says.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     NAME: ClassVar[str]
+    INSTEAD: ClassVar[tuple[type[Node], ...]] = ()
     TILE: ClassVar[type[Tile]]
     NOUN: ClassVar[str]
     NUMBERS: ClassVar[Mapping[str, object]] = {}
@@ -93,6 +97,8 @@ class Template(template.Template[N, Config], Generic[N, T]):
         if "NAME" in vars(cls):  # the others are parts of templates
             BY_NAME[cls.NAME] = cls
             BY_NODE.update(dict.fromkeys(cls.NODES, cls))
+            for node in cls.INSTEAD:
+                INSTEAD.setdefault(node, []).append(cls)
 
     # From the graph ---------------------------------------------------------------------------
 
@@ -106,6 +112,11 @@ class Template(template.Template[N, Config], Generic[N, T]):
         Args:
             min_fill: the share of the input lanes that a convolution must fill.
         """
+        return None
+
+    @classmethod
+    def instead(cls, node: Node, graph: Graph, config: Config) -> Self | None:
+        """The template of a node of ``INSTEAD``; None where the node's own is better."""
         return None
 
     @classmethod
@@ -127,6 +138,10 @@ class Template(template.Template[N, Config], Generic[N, T]):
     @abstractmethod
     def schedule(self, tile: T, config: Config) -> Schedule:
         """The scheduled expression."""
+
+    def instructions(self, tile: T, config: Config) -> Kernel | None:
+        """The instructions of an operator whose loops no schedule gives; None of all others."""
+        return None
 
     @abstractmethod
     def tiles(self, config: Config, vthreads: int, only: T | None = None) -> Iterator[T]:
@@ -243,6 +258,9 @@ def template_of(node: Node, graph: Graph, config: Config) -> AnyTemplate:
     """
     if type(node) not in BY_NODE:
         raise GraphError(f"{node.name}: expected a node with a template, found {node.op}")
+    for other in INSTEAD.get(type(node), ()):
+        if (made := other.instead(node, graph, config)) is not None:
+            return made
     return BY_NODE[type(node)].of(node, graph, config)
 
 

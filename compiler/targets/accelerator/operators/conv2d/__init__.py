@@ -94,7 +94,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
         requant = node.requant or WHOLE
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
-        weight = _weight(node, graph)
+        weight = weight_of(node, graph)
         merged = _groups_per_block(weight.shape, groups, config.channel_block)
         ins, outs = weight.shape[1] * merged, len(weight) // groups * merged
         return cls(
@@ -122,7 +122,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
 
     def bind(self, node: Product, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; biases that take the input's zero point along; scales as words."""
-        weight = _weight(node, graph)
+        weight = weight_of(node, graph)
         tiles = pack_weight(weight, getattr(node, "groups", 1), self, config)
         constants = {
             "weight": in_dram(tiles, weights4=self.weights4),
@@ -141,7 +141,7 @@ class Conv2d(ConvSizes, Template[Product, ConvTile]):
 
     def _biases(self, node: Product, graph: Graph, config: Config) -> Array:
         """Biases that take the input's zero point along; of both bytes, one after the other."""
-        weight, bias = _weight(node, graph), graph.constants[node.bias].astype(np.int64)
+        weight, bias = weight_of(node, graph), graph.constants[node.bias].astype(np.int64)
         bias = bias - _zero(node) * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
         if not self.bytes:
             return _per_channel(bias, self, config)
@@ -234,7 +234,7 @@ def _bits(node: QWideConv2d) -> str:
     return f"{16 if node.bytes else 8} bits to {8 if node.requant else 16}"
 
 
-def _weight(node: Product, graph: Graph) -> Array:
+def weight_of(node: Product, graph: Graph) -> Array:
     """[O, I, KH, KW]: a dense layer's window is all of the image."""
     weight = graph.constants[node.weight]
     if weight.ndim == 4:
