@@ -41,7 +41,7 @@ from vdla.support.errors import UserError
 
 Array = NDArray[Any]
 LIST = Path(__file__).with_suffix(".toml")
-UNSEEN = 6  # samples that a network is measured on
+UNSEEN = 8  # samples that a network is measured on
 RATE = 16000  # of sounds
 TEXT = """The quick brown fox jumps over a lazy dog while 1234567890 people pay $42.50 for Invoice
 No 77-B; please SIGN here: total amount due by March"""
@@ -60,7 +60,7 @@ class Entry:
     kind: str
     scale: float = 1.0
     offset: float = 0.0
-    samples: int = 8
+    samples: int = 16
 
 
 @dataclass

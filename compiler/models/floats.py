@@ -66,20 +66,20 @@ def opened(model: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
-def modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """The model in an opset that has scales per channel, and in an IR version whose initializers
-    need not be inputs: those that the quantizer adds are none.
+def modern(model: onnx.ModelProto, where: str, opset: int = PER_CHANNEL_OPSET) -> onnx.ModelProto:
+    """The model in an opset that has scales per channel, or in a later one, and in an IR version
+    whose initializers need not be inputs: those that the quantizer adds are none.
     """
     result = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
-    if model.ir_version < FREE_INITIALIZERS:
-        opset = helper.make_opsetid("", max(result, PER_CHANNEL_OPSET))
-        model.ir_version = helper.find_min_ir_version_for([opset])
-    if result >= PER_CHANNEL_OPSET:
+    least = helper.find_min_ir_version_for([helper.make_opsetid("", max(result, opset))])
+    if model.ir_version < FREE_INITIALIZERS or (result < opset and opset > PER_CHANNEL_OPSET):
+        model.ir_version = least
+    if result >= opset:
         return model
     try:
-        return onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET)
+        return onnx.version_converter.convert_version(model, opset)
     except Exception as error:  # the converter raises what its C++ does
-        expected = f"a model of opset {PER_CHANNEL_OPSET} or one that can be converted to it"
+        expected = f"a model of opset {opset} or one that can be converted to it"
         raise ModelError(where, expected, f"opset {result}: {error}") from None
 
 

@@ -71,8 +71,7 @@ class Layer:
     def write(self, codes: Array, scales: Array) -> None:
         """Stores codes [groups, outputs, inputs], with the factors of their rows; the bias keeps
         its value."""
-        flat = codes if self._turned else codes.reshape(self.floats.shape)
-        array = flat[0].T if self._turned else flat
+        array = self.as_weight(codes)
         name, kind = self.codes.name, self.codes.data_type
         self.codes.CopyFrom(
             onnx.helper.make_tensor(name, kind, array.shape, array.astype(np.int8).ravel())
@@ -94,6 +93,23 @@ class Layer:
             (self.bias_scale, scale * factor),
         ):
             tensor.CopyFrom(numpy_helper.from_array(array.astype(array.dtype), tensor.name))
+
+    def as_weight(self, rows: Array) -> Array:
+        """Rows [groups, outputs, inputs] as the file has weights."""
+        return np.asarray(rows[0].T if self._turned else rows.reshape(self.floats.shape))
+
+    def as_scales(self, scales: Array) -> Array:
+        """Scales [groups, outputs, blocks] of blocks of inputs as the file has them: as weights,
+        with blocks along the axis of inputs."""
+        if self._turned:
+            return np.asarray(scales[0].T)
+        shape = self.floats.shape
+        return scales.reshape(shape[0], -1, *shape[2:])
+
+    @property
+    def input_axis(self) -> int:
+        """Axis of the weights along which inputs lie."""
+        return 0 if self._turned else 1
 
     def columns(self, data: Array) -> Array:
         """Inputs of each place, [groups, inputs, places], of the tensor that it reads."""

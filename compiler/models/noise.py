@@ -163,7 +163,8 @@ def mean_errors(
     network = _Network(quantized)
     layers = [layer for layer in network.layers(_results(floats)) if layer.name in axes]
     # The quantizer leaves out a Relu that saturation stands for: what is before it is the layer's.
-    before = {node.name: str(node.output[0]) for node in floats.graph.node}
+    named = {layer.name for layer in layers}
+    before = {node.name: str(node.output[0]) for node in floats.graph.node if node.name in named}
     alone = _Alone(floats, network, layers, before.values())
     totals: dict[str, Array] = {}
     for sample in samples:
@@ -286,11 +287,7 @@ class _Network:
             if name not in before:
                 continue
             integers = numpy_helper.to_array(self.constants[node.input[0]]).astype(np.float64)
-            scale, zero = self._scale(node)
-            axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
-            if scale.ndim:
-                shape = [-1 if i == axis % integers.ndim else 1 for i in range(integers.ndim)]
-                scale, zero = scale.reshape(shape), zero.reshape(shape)
+            scale, zero = (_spread(node, each, integers.shape) for each in self._scale(node))
             floats = numpy_helper.to_array(before[name])
             if floats.shape == integers.shape:
                 sums.add(floats, (integers - zero.astype(np.float64)) * scale)
@@ -312,6 +309,18 @@ class _Network:
         if len(node.input) > 2 and node.input[2]:
             return scale, numpy_helper.to_array(self.constants[node.input[2]])
         return scale, np.zeros((), np.uint8)
+
+
+def _spread(node: onnx.NodeProto, values: Array, shape: Sequence[int]) -> Array:
+    """Scales or zero points of a dequantizer, to broadcast against its data: one, one for each
+    index of its axis, or one for each block."""
+    attributes = {each.name: each.i for each in node.attribute}
+    axis, size = attributes.get("axis", 1) % len(shape), attributes.get("block_size", 0)
+    if size and values.ndim:
+        return np.take(np.repeat(values, size, axis), range(shape[axis]), axis)
+    if not values.ndim:
+        return values
+    return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
 
 
 def _of_floats(layer: onnx.NodeProto) -> str:

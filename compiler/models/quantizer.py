@@ -25,6 +25,7 @@ from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.calibration import Batch, Calibration, Pixels, random_samples, samples_of
 from vdla.compiler.models.floats import (
+    PER_CHANNEL_OPSET,
     check_floats,
     folded,
     load_floats,
@@ -33,6 +34,7 @@ from vdla.compiler.models.floats import (
     quiet,
     refusal,
 )
+from vdla.compiler.models.grouped import BLOCKS_OPSET, round_in_groups
 from vdla.compiler.models.noise import (
     layer_noise,
     mean_errors,
@@ -143,7 +145,8 @@ def prepared_model(
 def _prepared(
     model: onnx.ModelProto, where: str, recipe: Recipe, samples: Samples
 ) -> onnx.ModelProto:
-    result = folded(modern(opened(model), where), where)
+    opset = BLOCKS_OPSET if recipe.group else PER_CHANNEL_OPSET
+    result = folded(modern(opened(model), where, opset), where)
     if recipe.equalize:
         equalize(result)
     if recipe.smooth:
@@ -275,10 +278,13 @@ class _Quantizer:
     ) -> None:
         """Changes what onnxruntime has written, where there is something to change."""
         recurrent = has_recurrent(floats)
-        if not (self.recipe.gptq or recurrent or noted):
+        if not (self.recipe.gptq or self.recipe.group or recurrent or noted):
             return
         model = onnx.load(str(written))
-        if self.recipe.gptq:
+        if self.recipe.group:
+            seen = self.some if self.recipe.gptq else ()
+            round_in_groups(model, floats, self.recipe.group, seen, self.progress)
+        elif self.recipe.gptq:
             round_by_inputs(model, floats, self.some, self.progress)
         if recurrent:
             model = quantize_recurrent(model, recurrent_ranges(floats, self.samples))
@@ -306,7 +312,7 @@ class _Quantizer:
             quant_format=QuantFormat.QDQ,
             per_channel=not recipe.per_tensor,
             activation_type=QuantType.QUInt8 if recipe.unsigned else QuantType.QInt8,
-            weight_type=weights[recipe.weights],
+            weight_type=weights["int8" if recipe.group else recipe.weights],
             nodes_to_exclude=list(recipe.exclude),
             calibrate_method=CalibrationMethod[methods[recipe.method]],
             extra_options=_options(recipe),

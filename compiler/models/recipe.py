@@ -25,7 +25,8 @@ class Recipe:
     what samples say. ``exclude`` are nodes that stay floats, by name, and so do all that, quantized
     alone, have a signal-to-noise ratio below ``floats_below`` dB. Activations are int8, or
     ``unsigned``; those of ``bits16``, by name, have 16 bits, and so do all whose rounding to 8 bits
-    has a signal-to-noise ratio below ``bits16_below`` dB. ``weights`` are "int8" or "int4".
+    has a signal-to-noise ratio below ``bits16_below`` dB. ``weights`` are "int8" or "int4",
+    with a scale for each output channel, and of int4 for each ``group`` of input channels (0: all).
 
     Before that, ``equalize`` gives all channels between two layers ranges alike, ``smooth`` moves
     that share of the ranges of a normalization's channels into the weights behind it, ``gptq``
@@ -44,6 +45,7 @@ class Recipe:
     bits16: Sequence[str] = ()
     bits16_below: float | None = None
     weights: str = WEIGHTS[0]
+    group: int = 0
     equalize: bool = False
     smooth: float = 0.0
     gptq: bool = False

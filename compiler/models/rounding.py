@@ -69,13 +69,19 @@ def round_by_inputs(
         samples: inputs by name, one sample after another.
         progress: is told (what, done, of).
     """
-    layers, done = layers_of(quantized, floats), 0
-    for part in _parts(layers):
-        for layer, known in zip(part, _moments(part, floats, samples), strict=True):
-            layer.write(*rounded(layer.rows, layer.scales, known, layer.limits))
-            done += 1
-            progress("rounding", done, len(layers))
+    layers = layers_of(quantized, floats)
+    for number, (layer, known) in enumerate(moments_of(layers, floats, samples)):
+        layer.write(*rounded(layer.rows, layer.scales, known, layer.limits))
+        progress("rounding", number + 1, len(layers))
     return len(layers)
+
+
+def moments_of(
+    layers: Sequence[Layer], floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
+) -> Iterator[tuple[Layer, Moments]]:
+    """Layers with the second moments of their inputs, as many at a time as memory is to hold."""
+    for part in _parts(layers):
+        yield from zip(part, _moments(part, floats, samples), strict=True)
 
 
 def rounded(
@@ -90,17 +96,30 @@ def rounded(
         limits: the least and the greatest code.
     """
     moments = inputs.damped
-    diagonal = np.einsum("gkk->gk", moments)
     if limits[1] - limits[0] <= FEW_STEPS:
-        scales = _best_scales(rows, diagonal, limits)
-    order = np.argsort(-diagonal, axis=1, kind="stable")
-    taken = np.take_along_axis(rows, order[:, None], 2)
-    turned = np.take_along_axis(
-        np.take_along_axis(moments, order[:, :, None], 1), order[:, None], 2
-    )
-    codes = _fed_back(taken, scales[..., None], _factors(turned), limits)
+        scales = best_scales(rows, np.einsum("gkk->gk", moments), limits)
+    whole = np.broadcast_to(scales[..., None], rows.shape)
+    return rounded_by(rows, whole, moments, limits), scales
+
+
+def rounded_by(rows: Array, scales: Array, moments: Array | None, limits: tuple[int, int]) -> Array:
+    """Codes of weights [groups, outputs, inputs], each with a scale; without moments the nearest.
+
+    Args:
+        rows: weights.
+        scales: of each weight.
+        moments: second moments of the inputs, [groups, inputs, inputs], damped.
+        limits: the least and the greatest code.
+    """
+    if moments is None:
+        return np.asarray(np.clip(np.rint(rows / scales), *limits))
+    order = np.argsort(-np.einsum("gkk->gk", moments), axis=1, kind="stable")
+    taken, steps = (np.take_along_axis(each, order[:, None], 2) for each in (rows, scales))
+    turned = np.take_along_axis(moments, order[:, :, None], 1)
+    turned = np.take_along_axis(turned, order[:, None], 2)
+    codes = _fed_back(taken, steps, _factors(turned), limits)
     back = np.argsort(order, axis=1)
-    return np.take_along_axis(codes, back[:, None], 2), scales
+    return np.take_along_axis(codes, back[:, None], 2)
 
 
 def _factors(moments: Array) -> Array:
@@ -118,16 +137,16 @@ def _fed_back(rows: Array, scale: Array, factors: Array, limits: tuple[int, int]
         errors = np.zeros((*rows.shape[:2], end - start))
         for k in range(start, end):
             weight = rest[..., k]
-            nearest = np.clip(np.rint(weight / scale[..., 0]), *limits)
+            nearest = np.clip(np.rint(weight / scale[..., k]), *limits)
             codes[..., k] = np.where(kept[..., k], nearest, 0)
-            error = (weight - codes[..., k] * scale[..., 0]) / factors[:, None, k, k]
+            error = (weight - codes[..., k] * scale[..., k]) / factors[:, None, k, k]
             rest[..., k + 1 : end] -= error[..., None] * factors[:, None, k, k + 1 : end]
             errors[..., k - start] = error
         rest[..., end:] -= errors @ factors[:, start:end, end:]
     return codes
 
 
-def _best_scales(rows: Array, weights: Array, limits: tuple[int, int]) -> Array:
+def best_scales(rows: Array, weights: Array, limits: tuple[int, int]) -> Array:
     """Scale of each row that loses least, where errors count as ``weights`` of inputs say."""
     most = np.abs(rows).max(2)
     full = np.where(most > 0, most, 1.0) / -limits[0]

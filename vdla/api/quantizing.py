@@ -29,7 +29,7 @@ from vdla.compiler.models.scoring import SignalToNoise, Task, metric_of
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.options import Quantize, Run
-from vdla.options.spelling import UsageError, chosen_by_ratio, require
+from vdla.options.spelling import UsageError, chosen_by_ratio, group_of, require
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 from vdla.support.files import atomic_write
@@ -253,9 +253,10 @@ def _recipe(options: Quantize) -> Recipe:
     Raises:
         UsageError: a choice that there isn't.
     """
+    weights, group = group_of(options.weights)
     for option, known, value in (
         ("--calibrate", METHODS, options.calibrate),
-        ("--weights", WEIGHTS, options.weights),
+        ("--weights", WEIGHTS, weights),
     ):
         if value not in known:
             raise UsageError(f"{option}: expected one of {', '.join(known)}, found {value}")
@@ -264,7 +265,7 @@ def _recipe(options: Quantize) -> Recipe:
     return Recipe(
         options.calibrate, options.percentile, options.per_tensor, options.symmetric,
         ranges=options.ranges or {}, exclude=floats, floats_below=floats_below,
-        bits16=names, bits16_below=below, weights=options.weights,
+        bits16=names, bits16_below=below, weights=weights, group=group,
         equalize=options.equalize, smooth=options.smooth, gptq=options.gptq,
         correct_bias=options.correct_bias,
     )  # fmt: skip

@@ -200,11 +200,11 @@ class Quantize(Sized):
     all, "percentile" the middle ``percentile`` %, "entropy" loses the least information,
     "distribution" makes mean and deviation fit. ``ranges`` are those of tensors, by name, in place
     of what samples say; ``exclude`` are nodes that stay floats, or "auto:DB" for those that lose
-    more by themselves. ``labels`` are the samples'
-    classes, for the accuracy before and after; ``score`` is a function of outputs and labels, or
-    its ``FILE.py:NAME``, in place of it. ``bits16`` are tensors that get 16 bits, "all", or
-    "auto:DB" for those whose rounding to 8 bits has a signal-to-noise ratio below that; ``weights``
-    are int8 or int4. Repairs: ``equalize`` gives all channels between two layers ranges alike,
+    more by themselves. ``labels`` are the samples' classes, for the accuracy before and after;
+    ``score`` is a function of outputs and labels, or its ``FILE.py:NAME``, in place of it.
+    ``bits16`` are tensors that get 16 bits, "all", or "auto:DB" for those whose rounding to 8 bits
+    has a signal-to-noise ratio below that; ``weights`` are int8, int4, or "int4:32" in groups of as
+    many input channels. Repairs: ``equalize`` gives all channels between two layers ranges alike,
     ``smooth`` moves that share of the ranges of a normalization's channels into the weights behind
     it, ``gptq`` rounds weights by what their inputs are, and ``correct_bias`` takes the mean errors
     of the layers' channels off their biases. ``auto`` tries all of them, in the order of their
@@ -252,7 +252,13 @@ class Quantize(Sized):
         read=lambda texts: tuple(texts or ()), metavar="auto:DB|all|TENSOR",
         help="Tensors of 16 bits; those that lose more than DB by 8.",
     )  # fmt: skip
-    weights: str = option("int8", "--weights", typed=str, metavar="int8|int4", help="Of layers.")
+    weights: str = option(
+        "int8",
+        "--weights",
+        typed=str,
+        metavar="int8|int4|int4:N",
+        help="Of layers; int4 in groups of N inputs.",
+    )
     equalize: bool = option(
         False, "--equalize", typed=bool, help="Give all channels between two layers ranges alike."
     )

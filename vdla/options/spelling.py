@@ -24,6 +24,7 @@ class UsageError(UserError):
     """An option whose value makes no sense."""
 
 
+LEAST_GROUP = 8  # input channels of a group of weights of 4 bits
 Default = Any  # a field's, of whatever type the field has: dataclasses take it for the value
 
 
@@ -249,6 +250,18 @@ def chosen_by_ratio(option: str, texts: Sequence[str]) -> tuple[tuple[str, ...],
         else:
             names.append(text)
     return tuple(names), below
+
+
+def group_of(text: str) -> tuple[str, int]:
+    """The value of ``--weights``: a type, and behind a colon the input channels of a group of
+    int4; 0 where a scale is for all of them."""
+    kind, colon, size = text.partition(":")
+    if not colon:
+        return text, 0
+    if kind != "int4" or not size.isdecimal() or int(size) < LEAST_GROUP:
+        expected = f"int8, int4, or int4:N with groups of N >= {LEAST_GROUP} input channels"
+        raise UsageError(f"--weights: expected {expected}, found {text!r}")
+    return kind, int(size)
 
 
 def reals(option: str, text: str) -> tuple[float, ...]:

@@ -25,6 +25,8 @@ SIXTEEN = ("int16", "uint16")
 FEW_BITS = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}  # and their bytes
 FLOATS = ("float32", "float16", "bfloat16")  # of scales, and of what is dequantized
 FLOAT = onnx.TensorProto.FLOAT
+MOST_MULTIPLE = 15  # of a channel's unit, that the scale of a block of int4 may be
+NEARLY_WHOLE = 1e-4
 DEAD_SCALE = 2.0**-7  # of data that are all zeros, and have no other scale
 RESULTS = ("int8", "uint8", "int16", "uint16", *STORED)  # what QuantizeLinear writes
 
@@ -82,6 +84,9 @@ def _quantize_constant(view: OnnxNode, data: Array, dtype: str) -> None:
 def _dequantize(view: OnnxNode) -> None:
     code = view.integer("output_dtype", 0)
     dtype = view.draft.dtype(code) if code else view.dtype(1)
+    if dtype == "float32" and (folded := _folded_blocks(view)) is not None:
+        view.draft.emit(folded, "float32")
+        return
     name = _as_bytes(view)
     data = view.draft.tensors[name]
     if not _plain(view) or dtype != "float32" or STORED_TYPES & {data.dtype, view.dtype(1)}:
@@ -102,6 +107,53 @@ def _dequantize(view: OnnxNode) -> None:
         return
     node = ops.Dequantize(name=view.name, output=view.output, data=name, **params)
     view.draft.emit(_with_positive_scales(view, node), "float32")
+
+
+def _folded_blocks(view: OnnxNode) -> ops.Dequantize | None:
+    """A matrix or a window's weights of few bits in blocks, as int8 with a scale for each output
+    channel: where a channel's scales are whole multiples of one number, by which integers stay
+    int8. None elsewhere."""
+    data, scale = view.draft.known(view.operand(0)), view.draft.known(view.operand(1))
+    size, axis = view.integer("block_size", 0), view.integer("axis", 1)
+    if not size or data is None or scale is None or view.optional(2) is not None:
+        return None
+    if view.dtype(0) not in FEW_BITS or axis not in (0, 1) or data.ndim < 2:
+        return None
+    rows = np.moveaxis(scale.astype(np.float64), 1 - axis, 0).reshape(data.shape[1 - axis], -1)
+    units = _units(rows)
+    if units is None:
+        return None
+    column = [1] * data.ndim
+    column[1 - axis] = -1
+    factors = np.rint(scale / units.reshape(column)).astype(np.int64)
+    spread = np.repeat(factors, size, axis)
+    whole = data.astype(np.int64) * np.take(spread, range(data.shape[axis]), axis)
+    if np.abs(whole).max(initial=0) > 127:
+        return None
+    name = view.draft.add_constant(f"{view.name}.bytes", whole.astype(np.int8))
+    return ops.Dequantize(
+        name=view.name,
+        output=view.output,
+        data=name,
+        scale=tuple(float(each) for each in units.astype(np.float32)),
+        zero_point=(0,) * len(units),
+        axis=1 - axis,
+    )
+
+
+def _units(rows: Array) -> Array | None:
+    """The number of which each row's scales are the least whole multiples, up to MOST_MULTIPLE of
+    it; None where some row has none."""
+    result = np.zeros(len(rows))
+    least = rows.min(1)
+    if not (least > 0).all():
+        return None
+    for multiple in range(MOST_MULTIPLE, 0, -1):
+        unit = least / multiple
+        ratio = rows / unit[:, None]
+        whole = np.abs(ratio - np.rint(ratio)).max(1) < NEARLY_WHOLE
+        result = np.where(whole & (ratio.max(1) < MOST_MULTIPLE + 0.5), unit, result)
+    return result if (result > 0).all() else None
 
 
 def _as_bytes(view: OnnxNode) -> str:

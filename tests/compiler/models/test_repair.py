@@ -149,3 +149,20 @@ def test_noise_of_an_equalized_network_is_beside_its_own_floats(tmp_path, sample
     floats = prepared_model(path, recipe=recipe)
     ratios = layer_noise(floats, onnx.load(tmp_path / "q.onnx"), [{"x": x[None]} for x in samples])
     assert min(layer.own for layer in ratios.layers) > 20
+
+
+def test_biases_beside_operators_of_integers(tmp_path, samples):
+    """Sizes that a network computes are no tensors of floats."""
+    model = onnx.load(str(Unequal(4).save(tmp_path / "m.onnx")))
+    size = helper.make_node("Shape", ["x"], ["size"], name="size")
+    shape = helper.make_node("Reshape", ["x", "size"], ["same"], name="same")
+    for node in model.graph.node:
+        node.input[:] = ["same" if name == "x" else name for name in node.input]
+    nodes = [size, shape, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.output.append(helper.make_tensor_value_info("size", TensorProto.INT64, (4,)))
+    onnx.save(model, tmp_path / "m.onnx")
+    recipe = Recipe(correct_bias=True, gptq=True)
+    quantize(tmp_path / "m.onnx", tmp_path / "q.onnx", {"x": samples}, recipe=recipe)
+    assert onnx.load(str(tmp_path / "q.onnx")).graph.node

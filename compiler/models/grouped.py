@@ -1,0 +1,119 @@
+"""Weights of 4 bits in groups of inputs: ``weight ≈ scale[o] · factor[o, group] · code``.
+
+A factor is a whole number from 1 to 15, so that ``factor · code`` is an int8: what reads weights
+with one scale for each output channel reads these, too, with the same numbers. In a file the codes
+are INT4, and the product of scale and factor is the scale of a block of DequantizeLinear. A group
+is so many input channels at one tap of a window. Layers of fewer input channels have one scale for
+each output channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from vdla.compiler.graph.types import Array
+from vdla.compiler.models.layers import Layer, layers_of
+from vdla.compiler.models.rounding import Moments, Progress, best_scales, moments_of, rounded_by
+
+MOST_FACTOR = 15
+LIMITS = (-8, 7)
+BLOCKS_OPSET = 21  # the first whose DequantizeLinear has blocks and INT4
+
+
+def round_in_groups(
+    quantized: onnx.ModelProto,
+    floats: onnx.ModelProto,
+    size: int,
+    samples: Sequence[Mapping[str, Array]] = (),
+    progress: Progress = lambda what, done, total: None,
+) -> int:
+    """Gives convolutions and dense layers weights of 4 bits in groups, in place; gives how many.
+
+    Args:
+        quantized: a QDQ network, of opset 21 or more, whose int8 weights have one scale for each
+            output channel.
+        floats: the network before, whose nodes have the same names.
+        size: input channels of a group.
+        samples: inputs by which weights are rounded (GPTQ); none rounds to the nearest.
+        progress: is told (what, done, of).
+    """
+    layers = layers_of(quantized, floats)
+    for number, (layer, known) in enumerate(_with_moments(layers, floats, samples)):
+        _Grouped.of(layer, size, known).write(quantized)
+        progress("rounding", number + 1, len(layers))
+    return len(layers)
+
+
+def _with_moments(
+    layers: Sequence[Layer], floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
+) -> Iterator[tuple[Layer, Moments | None]]:
+    """Layers with the moments of their inputs, where there are samples."""
+    if not samples:
+        return ((layer, None) for layer in layers)
+    return moments_of(layers, floats, samples)
+
+
+@dataclass(frozen=True)
+class _Grouped:
+    """A layer's codes [groups, outputs, inputs], and scales of ``size`` input channels: blocks, or
+    one for each output channel where ``size`` is 0."""
+
+    layer: Layer
+    codes: Array
+    scales: Array
+    size: int
+
+    @classmethod
+    def of(cls, layer: Layer, size: int, known: Moments | None) -> _Grouped:
+        """The codes and scales of a layer that lose least."""
+        rows = layer.rows
+        moments = known.damped if known else None
+        weights = np.ones(rows.shape[::2]) if moments is None else np.einsum("gkk->gk", moments)
+        taps = prod(layer.floats.shape[2:]) if layer.node.op_type == "Conv" else 1
+        channels = rows.shape[2] // taps
+        if channels < size:
+            scales = best_scales(rows, weights, LIMITS)[..., None]
+            codes = rounded_by(rows, np.broadcast_to(scales, rows.shape), moments, LIMITS)
+            return cls(layer, codes, scales, 0)
+        place = np.arange(rows.shape[2])
+        group_of = place // taps // size * taps + place % taps
+        own = np.stack(
+            [
+                best_scales(rows[..., group_of == group], weights[:, group_of == group], LIMITS)
+                for group in range(group_of.max() + 1)
+            ],
+            axis=-1,
+        )
+        scale = own.max(-1, keepdims=True) / MOST_FACTOR
+        factors = np.clip(np.rint(own / scale), 1, MOST_FACTOR)
+        scale = scale.astype(np.float32).astype(np.float64)
+        codes = rounded_by(rows, (scale * factors)[..., group_of], moments, LIMITS)
+        return cls(layer, codes, scale * factors, size)
+
+    def write(self, model: onnx.ModelProto) -> None:
+        """Stores the codes as INT4, and the scales of their blocks."""
+        layer = self.layer
+        codes = layer.as_weight(self.codes)
+        layer.codes.CopyFrom(
+            helper.make_tensor(
+                layer.codes.name, TensorProto.INT4, codes.shape, codes.astype(np.int8).ravel()
+            )
+        )
+        scales = layer.as_scales(self.scales) if self.size else self.scales.reshape(-1)
+        scales = np.ascontiguousarray(scales, np.float32)
+        layer.scale.CopyFrom(numpy_helper.from_array(scales, layer.scale.name))
+        reader = next(n for n in model.graph.node if n.input and n.input[0] == layer.codes.name)
+        zeros = [t for t in model.graph.initializer if t.name in reader.input[2:]]
+        for zero in zeros:
+            model.graph.initializer.remove(zero)
+        del reader.input[2:], reader.attribute[:]
+        axis = layer.input_axis if self.size else 1 - layer.input_axis
+        reader.attribute.append(helper.make_attribute("axis", axis))
+        if self.size:
+            reader.attribute.append(helper.make_attribute("block_size", self.size))
