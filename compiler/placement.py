@@ -15,7 +15,9 @@ ACCELERATOR, PROCESSOR = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 # Operators whose class says that it ``CONVERTS``: said again for reports of compiled modules, which
 # need no compiler.
-CONVERSIONS = ("Dequantize", "FlipSign", "Im2col", "Pack", "Quantize", "Unpack")
+CONVERSIONS = (
+    "Dequantize", "Dequantize16", "FlipSign", "Im2col", "Pack", "Quantize", "Quantize16", "Unpack",
+)  # fmt: skip
 
 CONTROL = ("Call", "If", "Scan", "While")  # operators that hold others, which are layers themselves
 

@@ -121,7 +121,7 @@ def test_options_that_sentences_name_are_there():
     wrong = []
     for page in (page for page in pages() if "decisions" not in page):
         for number, text in spans(page):
-            named = re.findall(r"(?<!\S)--?[a-z][-a-z]*", text) if text.startswith("-") else []
+            named = re.findall(r"(?<!\S)--?[a-z][-a-z0-9]*", text) if text.startswith("-") else []
             wrong += [
                 f"{page}:{number}: {name}"
                 for name in named

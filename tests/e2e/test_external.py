@@ -294,15 +294,14 @@ def quantized(path, **options):
                 "activation_type": quantization.QuantType.QInt16,
                 "weight_type": quantization.QuantType.QInt8,
             },
-            "Cast",
-            "cpu",
+            "QWideConv2d16to16",
+            "vdla",
         ),
     ],
     ids=["operators", "int16"],
 )
 def test_other_ways_to_quantize(vdla, tmp_path, options, kind, device):
-    """Operators on integers run as QDQ does; activations of 16 bits are the host's, none of them
-    onnxruntime's."""
+    """Operators on integers run as QDQ does; activations of 16 bits as two bytes."""
     quantized(tmp_path / "q.onnx", **options)
     found = vdla("run", tmp_path / "q.onnx", "-c", "tiny", "--json")
     assert found.code == 0, found.err
