@@ -50,6 +50,11 @@ class Layer:
         return STORED[self.codes.data_type]
 
     @property
+    def by_channel(self) -> bool:
+        """Whether its rows may have a scale each: it has no more rows than scales."""
+        return bool(prod(self.scale.dims) == prod(self.rows.shape[:2]))
+
+    @property
     def groups(self) -> int:
         """Groups of channels that see each other alone."""
         group = self.attributes.get("group", 1)
@@ -77,7 +82,7 @@ class Layer:
             onnx.helper.make_tensor(name, kind, array.shape, array.astype(np.int8).ravel())
         )
         before = numpy_helper.to_array(self.scale)
-        after = scales.reshape(before.shape).astype(np.float32)
+        after = scales.ravel()[: before.size].reshape(before.shape).astype(np.float32)
         self.scale.CopyFrom(numpy_helper.from_array(after, self.scale.name))
         if self.bias is not None and self.bias_scale is not None and (after != before).any():
             self._move_bias(after / before)
@@ -88,11 +93,8 @@ class Layer:
         codes, scale = numpy_helper.to_array(self.bias), numpy_helper.to_array(self.bias_scale)
         limits = np.iinfo(np.int32)
         moved = np.clip(np.rint(codes / factor.astype(np.float64)), limits.min, limits.max)
-        for tensor, array in (
-            (self.bias, moved.astype(np.int32)),
-            (self.bias_scale, scale * factor),
-        ):
-            tensor.CopyFrom(numpy_helper.from_array(array.astype(array.dtype), tensor.name))
+        self.bias.CopyFrom(numpy_helper.from_array(moved.astype(np.int32), self.bias.name))
+        self.bias_scale.CopyFrom(numpy_helper.from_array(scale * factor, self.bias_scale.name))
 
     def as_weight(self, rows: Array) -> Array:
         """Rows [groups, outputs, inputs] as the file has weights."""

@@ -2,6 +2,7 @@
 
 floats    folded, equalized, smoothed                  ``prepared_model``
 recipe    tensors of 16 bits are chosen                ``_Quantizer.with_wide_tensors``
+recipe    nodes that stay floats are chosen            ``_Quantizer.with_floats``
 floats    biases corrected                             ``_Quantizer.with_corrected_biases``
 QDQ       onnxruntime's; weights rounded by inputs     ``_Quantizer.write``
 """
@@ -117,6 +118,11 @@ def samples_for(
     return random_samples(sizes)
 
 
+def first_samples(samples: Samples) -> Samples:
+    """The samples that noise is measured on, NOISE_SAMPLES at most."""
+    return [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
+
+
 def float_model(source: str | Path, shapes: Shapes | None = None) -> onnx.ModelProto:
     """The float model in a file, as it is.
 
@@ -212,7 +218,7 @@ class _Quantizer:
     @property
     def some(self) -> Samples:
         """Samples that noise is measured on."""
-        return [self.samples[number] for number in range(min(len(self.samples), NOISE_SAMPLES))]
+        return first_samples(self.samples)
 
     def with_wide_tensors(self, floats: onnx.ModelProto) -> _Quantizer:
         """The recipe with 16 bits for all tensors that lose more by 8 than it allows."""
@@ -227,13 +233,12 @@ class _Quantizer:
     def with_floats(self, floats: onnx.ModelProto) -> _Quantizer:
         """The recipe without all nodes that lose more by themselves than it allows, and without
         those whose rounded results they read; and so on, as long as others are lost by that."""
+        assert self.recipe.floats_below is not None
         own, makers = self, {name: n.name for n in floats.graph.node for name in n.output}
         for _ in range(FLOAT_ROUNDS):
             first = own.written(floats)
             noise = layer_noise(floats, first, self.some)
-            lost = [
-                each.name for each in noise.layers if each.own < (self.recipe.floats_below or 0)
-            ]
+            lost = [each.name for each in noise.layers if each.own < self.recipe.floats_below]
             read = [name for each in lost for name in rounded_before(floats, first, each)]
             lost += [makers[name] for name in read if name in makers]
             names = tuple(dict.fromkeys((*own.recipe.exclude, *lost)))

@@ -71,7 +71,8 @@ def round_by_inputs(
     """
     layers = layers_of(quantized, floats)
     for number, (layer, known) in enumerate(moments_of(layers, floats, samples)):
-        layer.write(*rounded(layer.rows, layer.scales, known, layer.limits))
+        few = layer.by_channel and layer.limits[1] - layer.limits[0] <= FEW_STEPS
+        layer.write(*rounded(layer.rows, layer.scales, known, layer.limits, rescaled=few))
         progress("rounding", number + 1, len(layers))
     return len(layers)
 
@@ -85,7 +86,7 @@ def moments_of(
 
 
 def rounded(
-    rows: Array, scales: Array, inputs: Moments, limits: tuple[int, int]
+    rows: Array, scales: Array, inputs: Moments, limits: tuple[int, int], *, rescaled: bool
 ) -> tuple[Array, Array]:
     """Codes of weights, and their scales.
 
@@ -94,9 +95,10 @@ def rounded(
         scales: of each row, [groups, outputs].
         inputs: what the layer has read.
         limits: the least and the greatest code.
+        rescaled: whether each row gets the scale by which it loses least.
     """
     moments = inputs.damped
-    if limits[1] - limits[0] <= FEW_STEPS:
+    if rescaled:
         scales = best_scales(rows, np.einsum("gkk->gk", moments), limits)
     whole = np.broadcast_to(scales[..., None], rows.shape)
     return rounded_by(rows, whole, moments, limits), scales

@@ -18,7 +18,7 @@ from vdla.compiler.models.calibration import Pixels, Samples
 from vdla.compiler.models.frontier import Point, Search, chosen
 from vdla.compiler.models.noise import Noise, layer_noise
 from vdla.compiler.models.quantizer import (
-    NOISE_SAMPLES,
+    first_samples,
     float_model,
     prepared_model,
     samples_for,
@@ -110,8 +110,7 @@ def _noise(
     given = float_model(file, options.shapes)
     samples = samples_for(given, where, options.calibration, options.shapes, _pixels(options))
     floats = prepared_model(file, options.shapes, recipe, samples)
-    some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
-    return layer_noise(floats, quantized, some, options.progress)
+    return layer_noise(floats, quantized, first_samples(samples), options.progress)
 
 
 def quantization_accuracy(
@@ -184,8 +183,7 @@ def search_quantization(
         wanted = best - options.drop
     else:
         floats = prepared_model(file, options.shapes)
-        some = [samples[number] for number in range(min(len(samples), NOISE_SAMPLES))]
-        score, best, wanted = SignalToNoise(floats, some), inf, options.snr
+        score, best, wanted = SignalToNoise(floats, first_samples(samples)), inf, options.snr
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "q.onnx"
 

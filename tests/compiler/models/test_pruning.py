@@ -149,5 +149,5 @@ def test_rounding_by_inputs_keeps_zeros():
     moments = Moments(np.array([[[4.0, 2.0], [2.0, 1.001]]]), 1000)
     for second, code in ((0.02, 1), (0.0, 0)):
         rows = np.array([[[0.8, second]]])
-        codes, _ = rounded(rows, np.full((1, 1), 2.0), moments, (-127, 127))
+        codes, _ = rounded(rows, np.full((1, 1), 2.0), moments, (-127, 127), rescaled=False)
         np.testing.assert_array_equal(codes, [[[0, code]]])

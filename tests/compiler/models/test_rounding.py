@@ -38,7 +38,7 @@ def test_the_layers_output_loses_less(bits):
     moments.add(columns[..., :500])
     moments.add(columns[..., 500:])
     scales = np.abs(rows).max(2) / limits[1]
-    codes, chosen = rounded(rows, scales, moments, limits)
+    codes, chosen = rounded(rows, scales, moments, limits, rescaled=bits == "int4")
     assert (codes == np.rint(codes)).all()
     assert codes.min() >= limits[0]
     assert codes.max() <= limits[1]
@@ -56,14 +56,15 @@ def test_few_places_round_to_the_nearest():
     rows, moments = rng.standard_normal((1, 5, 64)), Moments(np.zeros(()))
     moments.add(mixed(rng, 64, 2))
     scales = np.abs(rows).max(2) / 127
-    codes, _ = rounded(rows, scales, moments, LIMITS["int8"])
+    codes, _ = rounded(rows, scales, moments, LIMITS["int8"], rescaled=False)
     assert (codes == nearest(rows, scales, LIMITS["int8"])).mean() > 0.9
 
 
 def test_inputs_that_are_never_there():
     rows, moments = np.ones((2, 3, 8)), Moments(np.zeros(()))
     moments.add(np.zeros((2, 8, 50)))
-    codes, _ = rounded(rows, np.full((2, 3), 1 / 127), moments, LIMITS["int8"])
+    scales = np.full((2, 3), 1 / 127)
+    codes, _ = rounded(rows, scales, moments, LIMITS["int8"], rescaled=False)
     assert (codes == 127).all()
 
 
@@ -140,3 +141,18 @@ def test_a_file_keeps_its_form(name, weights, tmp_path):
         (layer,) = layer_noise(floats, model, samples).layers
         ratios[gptq] = layer.own
     assert ratios[True] > ratios[False] + (0.3 if weights == "int4" else -0.5)
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+@pytest.mark.parametrize("name", ["plain", "groups", "turned", "matmul"])
+def test_one_scale_for_a_whole_weight(name, weights, tmp_path):
+    """Per tensor, the scale is the quantizer's, and there is one of it."""
+    data, scales = floats_of(name, tmp_path / "f.onnx"), []
+    for gptq in (False, True):
+        recipe = Recipe(gptq=gptq, weights=weights, per_tensor=True)
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", data, recipe=recipe)
+        model = onnx.load(str(tmp_path / "q.onnx"))
+        scale = next(t for t in model.graph.initializer if t.name == "w_scale")
+        scales.append(numpy_helper.to_array(scale))
+    assert scales[0].size == 1
+    assert scales[0] == scales[1]
