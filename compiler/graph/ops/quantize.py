@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -105,12 +106,13 @@ class Quantize(Scaled, Quantizable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dequantize(Scaled):
-    """``(data - zero_point[c]) * scale[c]`` in float32."""
+class AnyDequantize(Scaled, operator=False):
+    """``(data - zero_point[c]) * scale[c]`` in float32; ``WIDE`` is a type of each type of data
+    that holds the difference, int32 where there is none."""
 
     CONVERTS: ClassVar[str] = "numbers"
     NOT_ACCELERATED: ClassVar[str] = "integers become float output"
-    READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8", "int32"})
+    WIDE: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @property
     def bits(self) -> str:
@@ -123,7 +125,7 @@ class Dequantize(Scaled):
 
     def express(self, recipe: Recipe) -> Tensor:
         data = recipe.read(self.data)
-        wide = "int64" if data.dtype == "int32" else "int32"
+        wide = self.WIDE.get(data.dtype, "int32")
         scale = self.lookup(recipe, self.scale, "scale", "float32")
         zero = self.lookup(recipe, self.zero_point, "zero", wide)
 
@@ -131,6 +133,14 @@ class Dequantize(Scaled):
             return (data[i].astype(wide) - zero(i)).astype("float32") * scale(i)
 
         return te.compute(recipe.out_shape, value, "real")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dequantize(AnyDequantize):
+    """``(data - zero_point[c]) * scale[c]`` in float32."""
+
+    READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8", "int32"})
+    WIDE: ClassVar[Mapping[str, str]] = MappingProxyType({"int32": "int64"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,9 +24,9 @@ from vdla.compiler import te
 from vdla.compiler.graph.axes import Axes, by_element
 from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import GraphError, Node, Recipe
-from vdla.compiler.graph.numbers import dequantize, pack_scales, requantize
+from vdla.compiler.graph.numbers import pack_scales, requantize
 from vdla.compiler.graph.ops.conv2d import AnyConv2d
-from vdla.compiler.graph.ops.quantize import Scaled
+from vdla.compiler.graph.ops.quantize import AnyDequantize, Scaled
 from vdla.compiler.graph.types import Array, Requant, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -85,31 +85,10 @@ class Quantize16(Scaled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dequantize16(Scaled):
+class Dequantize16(AnyDequantize):
     """``(data - zero_point[c]) * scale[c]`` in float32, of at most 17 bits."""
 
-    CONVERTS: ClassVar[str] = "numbers"
-    NOT_ACCELERATED: ClassVar[str] = "integers become float output"
     READS: ClassVar[frozenset[str]] = SIXTEEN
-
-    @property
-    def bits(self) -> str:
-        """The tensor of integers: its data."""
-        return self.data
-
-    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        scale, zero = (self.along(v, args[0].ndim) for v in (self.scale, self.zero_point))
-        return dequantize(args[0], scale, zero).reshape(kind.shape)
-
-    def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data)
-        scale = self.lookup(recipe, self.scale, "scale", "float32")
-        zero = self.lookup(recipe, self.zero_point, "zero", "int32")
-
-        def value(*i: Expr) -> Expr:
-            return (data[i].astype("int32") - zero(i)).astype("float32") * scale(i)
-
-        return te.compute(recipe.out_shape, value, "real")
 
 
 # Bytes ------------------------------------------------------------------------------------------
