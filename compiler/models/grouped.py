@@ -22,6 +22,7 @@ from vdla.compiler.models.layers import Layer, layers_of
 from vdla.compiler.models.rounding import Moments, Progress, best_scales, moments_of, rounded_by
 
 MOST_FACTOR = 15
+MASK = 0xFFFFFFFF  # of a float32's bits
 LIMITS = (-8, 7)
 BLOCKS_OPSET = 21  # the first whose DequantizeLinear has blocks and INT4
 
@@ -61,11 +62,12 @@ def _with_moments(
 
 @dataclass(frozen=True)
 class _Grouped:
-    """A layer's codes [groups, outputs, inputs], and scales of ``size`` input channels: blocks, or
-    one for each output channel where ``size`` is 0."""
+    """A layer's codes [groups, outputs, inputs], its ``units``, a scale for each output channel,
+    and scales of blocks of ``size`` input channels; the units again where ``size`` is 0."""
 
     layer: Layer
     codes: Array
+    units: Array
     scales: Array
     size: int
 
@@ -80,7 +82,7 @@ class _Grouped:
         if channels < size:
             scales = best_scales(rows, weights, LIMITS)[..., None]
             codes = rounded_by(rows, np.broadcast_to(scales, rows.shape), moments, LIMITS)
-            return cls(layer, codes, scales, 0)
+            return cls(layer, codes, scales, scales, 0)
         place = np.arange(rows.shape[2])
         group_of = place // taps // size * taps + place % taps
         own = np.stack(
@@ -92,13 +94,15 @@ class _Grouped:
         )
         scale = own.max(-1, keepdims=True) / MOST_FACTOR
         factors = np.clip(np.rint(own / scale), 1, MOST_FACTOR)
-        scale = scale.astype(np.float32).astype(np.float64)
+        scale = _short(scale)
         codes = rounded_by(rows, (scale * factors)[..., group_of], moments, LIMITS)
-        return cls(layer, codes, scale * factors, size)
+        return cls(layer, codes, scale, scale * factors, size)
 
     def write(self, model: onnx.ModelProto) -> None:
         """Stores the codes as INT4, and the scales of their blocks."""
         layer = self.layer
+        if layer.by_channel:
+            layer.move_bias(self.units.ravel() / layer.scales.ravel())
         codes = layer.as_weight(self.codes)
         layer.codes.CopyFrom(
             helper.make_tensor(
@@ -117,3 +121,10 @@ class _Grouped:
         reader.attribute.append(helper.make_attribute("axis", axis))
         if self.size:
             reader.attribute.append(helper.make_attribute("block_size", self.size))
+
+
+def _short(scales: Array) -> Array:
+    """Scales whose products with factors are exact in float32: with the last bits of their
+    mantissas 0."""
+    bits = np.ascontiguousarray(scales, np.float32).view(np.uint32) & np.uint32(~MOST_FACTOR & MASK)
+    return np.asarray(bits.view(np.float32), np.float64)

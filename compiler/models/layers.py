@@ -84,17 +84,20 @@ class Layer:
         before = numpy_helper.to_array(self.scale)
         after = scales.ravel()[: before.size].reshape(before.shape).astype(np.float32)
         self.scale.CopyFrom(numpy_helper.from_array(after, self.scale.name))
-        if self.bias is not None and self.bias_scale is not None and (after != before).any():
-            self._move_bias(after / before)
+        if (after != before).any():
+            self.move_bias(after / before)
 
-    def _move_bias(self, factor: Array) -> None:
-        assert self.bias is not None
-        assert self.bias_scale is not None
+    def move_bias(self, factor: Array) -> None:
+        """Gives the bias, where it has one, steps that are ``factor`` times as large, one for each
+        output channel: those of its products, so that both add up in integers."""
+        if self.bias is None or self.bias_scale is None:
+            return
         codes, scale = numpy_helper.to_array(self.bias), numpy_helper.to_array(self.bias_scale)
         limits = np.iinfo(np.int32)
         moved = np.clip(np.rint(codes / factor.astype(np.float64)), limits.min, limits.max)
         self.bias.CopyFrom(numpy_helper.from_array(moved.astype(np.int32), self.bias.name))
-        self.bias_scale.CopyFrom(numpy_helper.from_array(scale * factor, self.bias_scale.name))
+        moved_scale = (scale * factor).astype(np.float32)
+        self.bias_scale.CopyFrom(numpy_helper.from_array(moved_scale, self.bias_scale.name))
 
     def as_weight(self, rows: Array) -> Array:
         """Rows [groups, outputs, inputs] as the file has weights."""

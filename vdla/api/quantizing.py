@@ -258,6 +258,10 @@ def _recipe(options: Quantize) -> Recipe:
     ):
         if value not in known:
             raise UsageError(f"{option}: expected one of {', '.join(known)}, found {value}")
+    if group and options.per_tensor:
+        raise UsageError(
+            f"--weights {options.weights}: expected scales of channels, found --per-tensor"
+        )
     names, below = chosen_by_ratio("--bits16", options.bits16)
     floats, floats_below = chosen_by_ratio("--exclude", options.exclude)
     return Recipe(

@@ -35,11 +35,16 @@ def write(name, path, opset=21):
     spread = np.repeat(2.0 ** rng.integers(-3, 3, shape[axis]), 8)[: shape[axis]]
     weight *= spread.reshape([-1 if n == axis else 1 for n in range(len(shape))])
     weight[rng.random(shape) < 0.1] = 0
-    node = helper.make_node(op, ["x", "w"], ["y"], name="layer", **attributes)
+    constants = [numpy_helper.from_array(weight, "w")]
+    if op != "MatMul":
+        bias = rng.standard_normal(shape[0]).astype(np.float32)
+        constants.append(numpy_helper.from_array(bias, "b"))
+    names = ["x", *(each.name for each in constants)]
+    node = helper.make_node(op, names, ["y"], name="layer", **attributes)
     graph = helper.make_graph(
         [node], "layer", [helper.make_tensor_value_info("x", TensorProto.FLOAT, data)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(weight, "w")],
+        constants,
     )  # fmt: skip
     opsets = [helper.make_opsetid("", opset)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
@@ -50,6 +55,13 @@ def unfused(path, inputs):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(str(path), options).run(None, inputs)[0]
+
+
+def weights_in(graph):
+    """The Dequantize of int8 weights in an imported graph."""
+    (result,) = (n for n in graph.of(ops.Dequantize) if n.name == "w_DequantizeLinear")
+    assert graph.constants[result.data].dtype == np.int8
+    return result
 
 
 @pytest.mark.parametrize("gptq", [False, True], ids=["nearest", "gptq"])
@@ -64,10 +76,9 @@ def test_a_device_of_int8_takes_them_with_the_same_numbers(name, gptq, tmp_path)
     assert codes.data_type == TensorProto.INT4
     assert (numpy_helper.to_array(codes).astype(int)[weight == 0] == 0).all()
     graph = import_onnx(tmp_path / "q.onnx")
-    held = {
-        graph.constants[n.data].dtype for n in graph.of(ops.Dequantize) if n.data in graph.constants
-    }
-    assert held == {np.dtype(np.int8)}
+    assert weights_in(graph)
+    constants = {array.dtype for array in graph.constants.values()}
+    assert constants <= {np.dtype(np.int8), np.dtype(np.int32)}  # and the bias
     module = vdla.compile(tmp_path / "q.onnx", config="tiny")
     assert "vdla" in {row["device"] for row in module.metadata["placement"]}
     inputs = {"x": data["x"][:1]}
@@ -117,3 +128,36 @@ def test_groups_by_their_option():
     for text in ("int4:x", "int4:4", "int8:32", "int4:"):
         with pytest.raises(UsageError, match="int4:N with groups of N >= 8 input channels, found"):
             group_of(text)
+
+
+@pytest.mark.parametrize("name", ["window", "matmul"])
+def test_scales_of_blocks_are_exact_multiples(name, tmp_path):
+    """In float32, so that a device which multiplies by the unit has the file's weights."""
+    _, data = write(name, tmp_path / "f.onnx")
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", data, recipe=Recipe(weights="int4", group=8))
+    model, graph = onnx.load(str(tmp_path / "q.onnx")), import_onnx(tmp_path / "q.onnx")
+    (blocks,) = (numpy_helper.to_array(t) for t in model.graph.initializer if t.name == "w_scale")
+    weight = weights_in(graph)
+    column = [1] * blocks.ndim
+    column[weight.axis] = -1
+    factors = blocks.astype(np.float64) / np.array(weight.scale).reshape(column)
+    assert (factors == np.rint(factors)).all()
+    assert len(np.unique(factors)) > 5
+
+
+@pytest.mark.parametrize("gptq", [False, True], ids=["nearest", "gptq"])
+@pytest.mark.parametrize("name", ["window", "few", "turned"])
+def test_biases_have_the_steps_of_their_products(name, gptq, tmp_path):
+    """Else a device of integers would round them, and results near a half with them."""
+    _, data = write(name, tmp_path / "f.onnx")
+    recipe = Recipe(weights="int4", group=16, gptq=gptq)
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", data, recipe=recipe)
+    model, graph = onnx.load(str(tmp_path / "q.onnx")), import_onnx(tmp_path / "q.onnx")
+    held = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    wanted = held["x_scale"] * np.array(weights_in(graph).scale)
+    np.testing.assert_allclose(held["b_quantized_scale"], wanted, rtol=1e-6)
+    first = onnx.load(str(tmp_path / "f.onnx")).graph.initializer
+    floats = {tensor.name: numpy_helper.to_array(tensor) for tensor in first}
+    before = held["x_scale"] * np.abs(floats["w"]).reshape(12, -1).max(1) / 127
+    moved = np.abs(held["b_quantized"] * wanted - floats["b"])
+    assert (moved <= 0.51 * (before + wanted)).all()  # rounded twice

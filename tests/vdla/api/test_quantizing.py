@@ -72,6 +72,8 @@ def test_nodes_that_stay_floats_by_their_ratio(floats, samples, tmp_path):
 
 @pytest.mark.parametrize(("option", "said"), [
     ({"weights": "int5"}, "--weights: expected one of int8, int4, found int5"),
+    ({"weights": "int4:16", "per_tensor": True},
+     "--weights int4:16: expected scales of channels, found --per-tensor"),
     ({"bits16": ("nothing",)}, "expected a tensor of the model, found nothing"),
 ])  # fmt: skip
 def test_what_there_is_not(option, said, floats, samples, tmp_path):
