@@ -76,19 +76,46 @@ def samples_of(
     return Arrays(_read_arrays(path), inputs, str(path))
 
 
+class Part(Samples):
+    """Some batches of samples, by their places."""
+
+    def __init__(self, base: Samples, places: Sequence[int]) -> None:
+        self.base, self.places = base, places
+        self.portions = [base.portions[place] for place in places]
+
+    def __getitem__(self, index: int) -> Batch:  # type: ignore[override]
+        return self.base[self.places[index]]
+
+
+def held_back(samples: Samples, every: int) -> tuple[Samples, Samples]:
+    """Samples in two parts: most of them, and every so many-th batch, held back so that what was
+    made by the others is measured on them. Of too few batches both are all."""
+    places = range(len(samples))
+    held = places[every - 1 :: every]
+    if not held:
+        return samples, samples
+    return Part(samples, [place for place in places if place not in held]), Part(samples, held)
+
+
 def _portions(count: int, batch: int) -> list[list[int]]:
     """Places of the samples of each batch."""
     starts = (min(start, max(count - batch, 0)) for start in range(0, count, batch))
     return [[place % count for place in range(start, start + batch)] for start in starts]
 
 
-def random_samples(inputs: Mapping[str, tuple[int, ...]]) -> list[Batch]:
+class Random(Samples):
     """Standard normal numbers, the same every time: good for speed, poor for accuracy."""
-    rng = np.random.default_rng(0)
-    return [
-        {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
-        for _ in range(RANDOM_SAMPLES)
-    ]
+
+    def __init__(self, inputs: Mapping[str, tuple[int, ...]]) -> None:
+        self.portions = [[place] for place in range(RANDOM_SAMPLES)]
+        rng = np.random.default_rng(0)
+        self.batches = [
+            {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
+            for _ in self.portions
+        ]
+
+    def __getitem__(self, index: int) -> Batch:  # type: ignore[override]
+        return self.batches[index]
 
 
 # Arrays -----------------------------------------------------------------------------------------

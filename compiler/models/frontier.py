@@ -2,7 +2,8 @@
 
     1. the given recipe                                     no cycles
     2. repairs of the floats and of the rounding            no cycles, each kept if it helps
-    3. 16 bits for tensors that lose most, then for more    cycles: two products where there was one
+    3. 16 bits for tensors that lose most, then for more    cycles: two products for one
+       (16 bits have steps enough for the ranges as given)
     4. floats for nodes that lose most, then for more       the host's time
 
 It ends with the first recipe that reaches what is wanted. What was tried is a list of points: score
@@ -73,25 +74,22 @@ class Search:
 
     def _points(self, start: Recipe, points: Sequence[Point]) -> Iterator[Point]:
         """Points, each on the best of those before."""
-        yield from self._new("as given", start, points)
-        for name, change in FREE:
-            best = chosen(points, inf)
-            recipe = replace(best.recipe, **change)  # type: ignore[arg-type]
-            if recipe != best.recipe:
-                yield from self._new(_joined(best, points[0], name), recipe, points)
-        free = chosen(points, inf)
+        yield from self._new(start, start, points)
+        for _, change in FREE:
+            best = chosen(points, inf).recipe
+            recipe = replace(best, **change)  # type: ignore[arg-type]
+            if recipe != best:
+                yield from self._new(start, recipe, points)
+        free = chosen(points, inf).recipe
+        wide = replace(free, gptq=True, method=start.method, percentile=start.percentile)
         for below in BELOW:
             if start.bits16_below is None or below > start.bits16_below:
-                recipe = replace(free.recipe, bits16_below=below, gptq=True)
-                text = "16 bits" if below == inf else f"16 bits below {below:g} dB"
-                name = _joined(free, points[0], text if free.recipe.gptq else f"GPTQ, {text}")
-                yield from self._new(name, recipe, points)
-        wide = points[-1]
+                yield from self._new(start, replace(wide, bits16_below=below), points)
+        last = points[-1].recipe
         for below in FLOATS_BELOW:
-            name = f"{wide.name}, floats below {below:g} dB"
-            yield from self._new(name, replace(wide.recipe, floats_below=below), points)
+            yield from self._new(start, replace(last, floats_below=below), points)
 
-    def _new(self, name: str, recipe: Recipe, points: Sequence[Point]) -> Iterator[Point]:
+    def _new(self, start: Recipe, recipe: Recipe, points: Sequence[Point]) -> Iterator[Point]:
         """The point of a recipe, unless it changes nothing beside one before.
 
         Cycles are those of one before with the same operators and as many tensors of 16 bits: other
@@ -103,12 +101,24 @@ class Search:
             same = (p for p in points if operators == [n.op_type for n in p.model.graph.node])
             alike = next((p for p in same if p.wide == wide_tensors(model)), None)
             cycles, size = (alike.cycles, alike.bytes) if alike else self.cost(model)
-            yield Point(name, recipe, self.score(model), cycles, size, wide_tensors(model), model)
+            name, wide = _name(start, recipe), wide_tensors(model)
+            yield Point(name, recipe, self.score(model), cycles, size, wide, model)
 
 
-def _joined(best: Point, first: Point, name: str) -> str:
-    """A name for what is tried on the best point so far."""
-    return name if best is first else f"{best.name}, {name}"
+def _name(start: Recipe, recipe: Recipe) -> str:
+    """A name for what a recipe changes."""
+    parts = [
+        name
+        for name, change in FREE
+        if all(getattr(recipe, key) == value for key, value in change.items())
+        and any(getattr(start, key) != value for key, value in change.items())
+    ]
+    if recipe.bits16_below != start.bits16_below:
+        below = recipe.bits16_below
+        parts.append("16 bits" if below == inf else f"16 bits below {below:g} dB")
+    if recipe.floats_below != start.floats_below:
+        parts.append(f"floats below {recipe.floats_below:g} dB")
+    return ", ".join(parts) or "as given"
 
 
 def wide_tensors(model: onnx.ModelProto) -> int:

@@ -9,7 +9,6 @@ each output channel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -19,7 +18,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.layers import Layer, layers_of
-from vdla.compiler.models.rounding import Moments, Progress, best_scales, moments_of, rounded_by
+from vdla.compiler.models.rounding import (
+    LayerInputs,
+    Moments,
+    Progress,
+    best_scales,
+    rounded_by,
+)
 
 MOST_FACTOR = 15
 MASK = 0xFFFFFFFF  # of a float32's bits
@@ -31,7 +36,7 @@ def round_in_groups(
     quantized: onnx.ModelProto,
     floats: onnx.ModelProto,
     size: int,
-    samples: Sequence[Mapping[str, Array]] = (),
+    inputs: LayerInputs | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> int:
     """Gives convolutions and dense layers weights of 4 bits in groups, in place; gives how many.
@@ -41,23 +46,16 @@ def round_in_groups(
             output channel.
         floats: the network before, whose nodes have the same names.
         size: input channels of a group.
-        samples: inputs by which weights are rounded (GPTQ); none rounds to the nearest.
+        inputs: what the floats' layers read, by which weights are rounded (GPTQ); None rounds to
+            the nearest.
         progress: is told (what, done, of).
     """
     layers = layers_of(quantized, floats)
-    for number, (layer, known) in enumerate(_with_moments(layers, floats, samples)):
-        _Grouped.of(layer, size, known).write(quantized)
+    pairs = inputs.of(layers) if inputs else ((layer, None) for layer in layers)
+    for number, (layer, moments) in enumerate(pairs):
+        _Grouped.of(layer, size, moments).write(quantized)
         progress("rounding", number + 1, len(layers))
     return len(layers)
-
-
-def _with_moments(
-    layers: Sequence[Layer], floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
-) -> Iterator[tuple[Layer, Moments | None]]:
-    """Layers with the moments of their inputs, where there are samples."""
-    if not samples:
-        return ((layer, None) for layer in layers)
-    return moments_of(layers, floats, samples)
 
 
 @dataclass(frozen=True)
@@ -72,16 +70,15 @@ class _Grouped:
     size: int
 
     @classmethod
-    def of(cls, layer: Layer, size: int, known: Moments | None) -> _Grouped:
+    def of(cls, layer: Layer, size: int, inputs: Moments | None) -> _Grouped:
         """The codes and scales of a layer that lose least."""
         rows = layer.rows
-        moments = known.damped if known else None
-        weights = np.ones(rows.shape[::2]) if moments is None else np.einsum("gkk->gk", moments)
+        weights = inputs.powers if inputs else np.ones(rows.shape[::2])
         taps = prod(layer.floats.shape[2:]) if layer.node.op_type == "Conv" else 1
         channels = rows.shape[2] // taps
         if channels < size:
             scales = best_scales(rows, weights, LIMITS)[..., None]
-            codes = rounded_by(rows, np.broadcast_to(scales, rows.shape), moments, LIMITS)
+            codes = rounded_by(rows, np.broadcast_to(scales, rows.shape), inputs, LIMITS)
             return cls(layer, codes, scales, scales, 0)
         place = np.arange(rows.shape[2])
         group_of = place // taps // size * taps + place % taps
@@ -95,7 +92,7 @@ class _Grouped:
         scale = own.max(-1, keepdims=True) / MOST_FACTOR
         factors = np.clip(np.rint(own / scale), 1, MOST_FACTOR)
         scale = _short(scale)
-        codes = rounded_by(rows, (scale * factors)[..., group_of], moments, LIMITS)
+        codes = rounded_by(rows, (scale * factors)[..., group_of], inputs, LIMITS)
         return cls(layer, codes, scale, scale * factors, size)
 
     def write(self, model: onnx.ModelProto) -> None:

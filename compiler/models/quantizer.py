@@ -1,19 +1,18 @@
 """Post-training quantization: onnxruntime's static quantizer, QDQ format, and repairs around it.
 
-floats    folded, equalized, smoothed                  ``prepared_model``
-recipe    tensors of 16 bits are chosen                ``_Quantizer.with_wide_tensors``
-recipe    nodes that stay floats are chosen            ``_Quantizer.with_floats``
-floats    biases corrected                             ``_Quantizer.with_corrected_biases``
-QDQ       onnxruntime's; weights rounded by inputs     ``_Quantizer.write``
+floats    folded, equalized, smoothed                  ``Quantizer.floats``
+recipe    tensors of 16 bits are chosen                ``Quantizer.with_wide_tensors``
+recipe    nodes that stay floats are chosen            ``Quantizer.with_floats``
+floats    biases corrected                             ``Quantizer.with_corrected_biases``
+QDQ       onnxruntime's; weights rounded by inputs     ``Quantizer.made``
 """
 
 from __future__ import annotations
 
 import copy
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,8 @@ from vdla.compiler.frontend.shapes import Shapes, known_shapes, note_shapes, sta
 from vdla.compiler.frontend.sizes import check_size
 from vdla.compiler.frontend.sources import forget_source, source_of
 from vdla.compiler.graph.types import Array
-from vdla.compiler.models.calibration import Batch, Calibration, Pixels, random_samples, samples_of
+from vdla.compiler.models.calibration import Calibration, Pixels, Random, samples_of
+from vdla.compiler.models.calibration import Samples as Batches
 from vdla.compiler.models.floats import (
     PER_CHANNEL_OPSET,
     check_floats,
@@ -50,7 +50,8 @@ from vdla.compiler.models.recurrent_quantizer import (
     recurrent_ranges,
 )
 from vdla.compiler.models.repair import correct_biases, equalize, layer_axes, smooth, smoothed
-from vdla.compiler.models.rounding import round_by_inputs
+from vdla.compiler.models.rounding import LayerInputs, round_by_inputs
+from vdla.support.files import atomic_write
 
 Progress = Callable[[str, int, int], None]
 Samples = Sequence[Mapping[str, Array]]
@@ -95,10 +96,7 @@ def quantize(
     where = source_of(model, str(source))
     samples = samples_for(model, where, calibration, shapes, pixels)
     noted = {name: array.shape for name, array in samples[0].items()} if shapes else None
-    floats = _prepared(model, where, recipe, samples)
-    forget_source(floats)
-    recipe.check(floats, where)
-    _Quantizer(recipe, samples, where, progress).quantize(floats, Path(target), noted)
+    Quantizer(model, where, samples, noted, progress).write(recipe, Path(target))
 
 
 def samples_for(
@@ -107,7 +105,7 @@ def samples_for(
     calibration: Calibration | None,
     shapes: Shapes | None,
     pixels: Pixels,
-) -> Sequence[Batch]:
+) -> Batches:
     """The samples that a model is quantized with, see :func:`quantize`."""
     check_floats(model, where)
     if calibration is not None:
@@ -115,7 +113,7 @@ def samples_for(
     sizes = static_shapes(model, where, shapes)
     for name, shape in sizes.items():
         check_size(f"{where}: input {name}", shape, "float32")
-    return random_samples(sizes)
+    return Random(sizes)
 
 
 def first_samples(samples: Samples) -> Samples:
@@ -187,117 +185,161 @@ def quantize_model(
         ModelError: onnxruntime can't, or the recipe names what the model hasn't; opens with
             ``where``, or with the graph's name.
     """
-    place = where or model.graph.name
-    floats = _prepared(model, place, recipe, samples)
-    recipe.check(floats, place)
-    _Quantizer(recipe, samples, place, progress).quantize(floats, Path(target), noted)
+    quantizer = Quantizer(model, where or model.graph.name, samples, noted, progress)
+    quantizer.write(recipe, Path(target))
 
 
-@dataclass(frozen=True)
-class _Quantizer:
-    """A recipe at work on folded floats."""
+class Quantizer:
+    """A network of floats, and samples of it, quantized by one recipe after another.
 
-    recipe: Recipe
-    samples: Samples
-    where: str
-    progress: Progress
+    Recipes share what they can: prepared floats, what layers read, and the noise of rounding.
+    """
 
-    def quantize(
-        self, floats: onnx.ModelProto, target: Path, noted: Mapping[str, Sequence[int]] | None
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        where: str,
+        samples: Samples,
+        noted: Mapping[str, Sequence[int]] | None = None,
+        progress: Progress = lambda what, done, total: None,
     ) -> None:
-        """Writes the QDQ form of floats, after the repairs that need a first one."""
-        own = self
-        if self.recipe.bits16_below is not None:
-            own = self.with_wide_tensors(floats)
-        if self.recipe.floats_below is not None:
-            own = own.with_floats(floats)
-        if self.recipe.correct_bias:
-            floats = own.with_corrected_biases(floats)
-        own.write(floats, target, noted)
+        """A quantizer whose errors open with ``where``, and whose files note the shapes ``noted``
+        of inputs; see :func:`quantize`."""
+        self.model, self.where, self.samples = model, where, samples
+        self.noted, self.progress = noted, progress
+        self._floats = dict[tuple[bool, bool, float], LayerInputs]()
+        self._noise = list[tuple[Recipe, dict[str, float]]]()
+        self._made = list[tuple[Recipe, onnx.ModelProto]]()
+
+    def write(self, recipe: Recipe, target: Path) -> None:
+        """Writes the QDQ form to a file, beside it first."""
+        model = self.quantized(recipe)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(target) as beside:
+            onnx.save(model, str(beside))
+
+    def quantized(self, recipe: Recipe) -> onnx.ModelProto:
+        """The QDQ form.
+
+        Raises:
+            ModelError: onnxruntime can't, or the recipe names what the model hasn't.
+        """
+        recipe.check(self.floats(recipe), self.where)
+        return self.made(self.settled(recipe))
+
+    def settled(self, recipe: Recipe) -> Recipe:
+        """The recipe with names of all tensors and nodes that it chooses by their ratios."""
+        if recipe.bits16_below is not None:
+            recipe = self.with_wide_tensors(recipe)
+        if recipe.floats_below is not None:
+            recipe = self.with_floats(recipe)
+        return recipe
+
+    def floats(self, recipe: Recipe) -> onnx.ModelProto:
+        """The floats that a recipe quantizes."""
+        return self._inputs(recipe).floats
+
+    def _inputs(self, recipe: Recipe) -> LayerInputs:
+        key = (bool(recipe.group), recipe.equalize, recipe.smooth)
+        if key not in self._floats:
+            floats = _prepared(self.model, self.where, recipe, self.samples)
+            forget_source(floats)
+            self._floats[key] = LayerInputs(floats, self.some)
+        return self._floats[key]
 
     @property
     def some(self) -> Samples:
         """Samples that noise is measured on."""
         return first_samples(self.samples)
 
-    def with_wide_tensors(self, floats: onnx.ModelProto) -> _Quantizer:
+    def with_wide_tensors(self, recipe: Recipe) -> Recipe:
         """The recipe with 16 bits for all tensors that lose more by 8 than it allows."""
-        assert self.recipe.bits16_below is not None
-        plain = replace(self.recipe, bits16=(), gptq=False)
-        first = replace(self, recipe=plain).written(floats)
-        noise = rounding_noise(floats, first, self.some)
-        wide = [name for name, ratio in noise.items() if ratio < self.recipe.bits16_below]
-        names = tuple(dict.fromkeys((*self.recipe.bits16, *wide)))
-        return replace(self, recipe=replace(self.recipe, bits16=names))
+        assert recipe.bits16_below is not None
+        below = recipe.bits16_below
+        plain = replace(
+            recipe, bits16=(), bits16_below=None, floats_below=None, gptq=False, correct_bias=False
+        )
+        wide = [name for name, ratio in self._rounding(plain).items() if ratio < below]
+        names = tuple(dict.fromkeys((*recipe.bits16, *wide)))
+        return replace(recipe, bits16=names, bits16_below=None)
 
-    def with_floats(self, floats: onnx.ModelProto) -> _Quantizer:
+    def _rounding(self, recipe: Recipe) -> dict[str, float]:
+        """The ratio that rounding leaves of each tensor."""
+        for known, noise in self._noise:
+            if known == recipe:
+                return noise
+        noise = rounding_noise(self.floats(recipe), self.made(recipe), self.some)
+        self._noise.append((recipe, noise))
+        return noise
+
+    def with_floats(self, recipe: Recipe) -> Recipe:
         """The recipe without all nodes that lose more by themselves than it allows, and without
         those whose rounded results they read; and so on, as long as others are lost by that."""
-        assert self.recipe.floats_below is not None
-        own, makers = self, {name: n.name for n in floats.graph.node for name in n.output}
+        assert recipe.floats_below is not None
+        below, own = recipe.floats_below, replace(recipe, floats_below=None, correct_bias=False)
+        floats = self.floats(recipe)
+        makers = {name: n.name for n in floats.graph.node for name in n.output}
         for _ in range(FLOAT_ROUNDS):
-            first = own.written(floats)
+            first = self.made(own)
             noise = layer_noise(floats, first, self.some)
-            lost = [each.name for each in noise.layers if each.own < self.recipe.floats_below]
+            lost = [each.name for each in noise.layers if each.own < below]
             read = [name for each in lost for name in rounded_before(floats, first, each)]
             lost += [makers[name] for name in read if name in makers]
-            names = tuple(dict.fromkeys((*own.recipe.exclude, *lost)))
-            if len(names) == len(own.recipe.exclude):
+            names = tuple(dict.fromkeys((*own.exclude, *lost)))
+            if len(names) == len(own.exclude):
                 break
-            own = replace(own, recipe=replace(own.recipe, exclude=names))
-        return own
+            own = replace(own, exclude=names)
+        return replace(own, correct_bias=recipe.correct_bias)
 
-    def with_corrected_biases(self, floats: onnx.ModelProto) -> onnx.ModelProto:
+    def made(self, recipe: Recipe) -> onnx.ModelProto:
+        """The QDQ form by a recipe that is settled."""
+        for known, model in self._made:
+            if known == recipe:
+                return model
+        floats = self.floats(recipe)
+        if recipe.correct_bias:
+            floats = self.with_corrected_biases(recipe)
+        model = self._quantized(recipe, floats)
+        self._made.append((recipe, model))
+        return model
+
+    def with_corrected_biases(self, recipe: Recipe) -> onnx.ModelProto:
         """Floats whose layers, quantized, have no mean error of their own."""
+        floats, first = self.floats(recipe), self.made(replace(recipe, correct_bias=False))
         result = copy.deepcopy(floats)
-        errors = mean_errors(floats, self.written(floats), self.some, layer_axes(floats))
+        errors = mean_errors(floats, first, self.some, layer_axes(floats))
         correct_biases(result, errors)
         return result
 
-    def written(self, floats: onnx.ModelProto) -> onnx.ModelProto:
-        """The QDQ form of floats."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "q.onnx"
-            self.write(floats, path, None)
-            return onnx.load(str(path))
-
-    def write(
-        self, floats: onnx.ModelProto, target: Path, noted: Mapping[str, Sequence[int]] | None
-    ) -> None:
-        """Writes the QDQ form of floats."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder, quiet():
+    def _quantized(self, recipe: Recipe, floats: onnx.ModelProto) -> onnx.ModelProto:
+        """The QDQ form of floats, which may have other biases than what the recipe begins with."""
+        with tempfile.TemporaryDirectory() as folder, quiet():
             source, written = (Path(folder) / f"{name}.onnx" for name in ("folded", "q"))
             onnx.save(floats, str(source))
             try:
-                self._run_onnxruntime(source, written)
-                self._finish(floats, written, noted)
+                self._run_onnxruntime(recipe, source, written)
+                return self._finished(recipe, floats, onnx.load(str(written)))
             except ModelError:
                 raise
             except Exception as error:  # onnxruntime has no common base class for its errors
                 raise refusal(self.where, error, floats) from None
-            os.replace(written, target)
 
-    def _finish(
-        self, floats: onnx.ModelProto, written: Path, noted: Mapping[str, Sequence[int]] | None
-    ) -> None:
-        """Changes what onnxruntime has written, where there is something to change."""
-        recurrent = has_recurrent(floats)
-        if not (self.recipe.gptq or self.recipe.group or recurrent or noted):
-            return
-        model = onnx.load(str(written))
-        if self.recipe.group:
-            seen = self.some if self.recipe.gptq else ()
-            round_in_groups(model, floats, self.recipe.group, seen, self.progress)
-        elif self.recipe.gptq:
-            round_by_inputs(model, floats, self.some, self.progress)
-        if recurrent:
+    def _finished(
+        self, recipe: Recipe, floats: onnx.ModelProto, model: onnx.ModelProto
+    ) -> onnx.ModelProto:
+        """The file that onnxruntime has written, with all that it lacks."""
+        inputs = self._inputs(recipe) if recipe.gptq else None
+        if recipe.group:
+            round_in_groups(model, floats, recipe.group, inputs, self.progress)
+        elif inputs:
+            round_by_inputs(model, inputs, self.progress)
+        if has_recurrent(floats):
             model = quantize_recurrent(model, recurrent_ranges(floats, self.samples))
-        if noted:
-            note_shapes(model, noted)
-        onnx.save(model, str(written))
+        if self.noted:
+            note_shapes(model, self.noted)
+        return model
 
-    def _run_onnxruntime(self, source: Path, written: Path) -> None:
+    def _run_onnxruntime(self, recipe: Recipe, source: Path, written: Path) -> None:
         from onnxruntime.quantization import (
             CalibrationMethod,
             QuantFormat,
@@ -305,7 +347,6 @@ class _Quantizer:
             quantize_static,
         )
 
-        recipe = self.recipe
         methods = dict(
             zip(METHODS, ("MinMax", "Entropy", "Percentile", "Distribution"), strict=True)
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import onnx
@@ -28,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 DAMPING = 0.01  # of the moments' mean diagonal, added to it, at least
 BLOCK = 128  # inputs whose errors are spread over the others at once
 PLACES = 4096  # of a layer's output, that moments are of, at most, for each sample
-HELD = 1 << 26  # elements of moments that are in memory at a time
+HELD = 1 << 26  # elements of moments that are in memory at a time, with as many of factors
 SHRINKS = np.linspace(0.4, 1.0, 31)  # of a range, tried for 4-bit weights
 FEW_STEPS = 15
 
@@ -54,35 +55,66 @@ class Moments:
         more = np.where(mean > 0, share * mean, 1.0)
         return np.asarray(self.sums + np.eye(self.sums.shape[1]) * more[:, None, None])
 
+    @property
+    def powers(self) -> Array:
+        """The damped moments' diagonal, [groups, inputs]."""
+        return np.asarray(np.einsum("gkk->gk", self.damped))
+
+    @cached_property
+    def order(self) -> Array:
+        """Inputs from the one of most power to the least, [groups, inputs]."""
+        return np.argsort(-self.powers, axis=1, kind="stable")
+
+    @cached_property
+    def factors(self) -> Array:
+        """``U`` of ``UᵀU = H⁻¹``, upper triangular, of inputs in their ``order``."""
+        turned = np.take_along_axis(self.damped, self.order[:, :, None], 1)
+        turned = np.take_along_axis(turned, self.order[:, None], 2)
+        lower = np.linalg.cholesky(np.linalg.inv(turned))
+        return np.asarray(lower.swapaxes(1, 2))
+
+
+class LayerInputs:
+    """Second moments of what the layers of a network of floats read.
+
+    They are counted once, as far as HELD elements hold them, for any number of quantizations.
+    """
+
+    def __init__(self, floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]) -> None:
+        self.floats, self.samples = floats, samples
+        self._known = dict[str, Moments]()
+
+    def of(self, layers: Sequence[Layer]) -> Iterator[tuple[Layer, Moments]]:
+        """Layers with their moments, as many at a time as memory is to hold."""
+        for part in _parts(layers):
+            unknown = [layer for layer in part if layer.node.name not in self._known]
+            own = _moments(unknown, self.floats, self.samples) if unknown else []
+            made = {layer.node.name: each for layer, each in zip(unknown, own, strict=True)}
+            if sum(map(_size, layers)) <= HELD:
+                self._known |= made
+            for layer in part:
+                name = layer.node.name
+                yield layer, made[name] if name in made else self._known[name]
+
 
 def round_by_inputs(
     quantized: onnx.ModelProto,
-    floats: onnx.ModelProto,
-    samples: Sequence[Mapping[str, Array]],
+    inputs: LayerInputs,
     progress: Progress = lambda what, done, total: None,
 ) -> int:
     """Rounds the weights of convolutions and dense layers anew, in place; gives how many layers.
 
     Args:
         quantized: a QDQ network whose weights have one scale, or one for each output channel.
-        floats: the network before, whose nodes have the same names.
-        samples: inputs by name, one sample after another.
+        inputs: of the network before, whose nodes have the same names.
         progress: is told (what, done, of).
     """
-    layers = layers_of(quantized, floats)
-    for number, (layer, known) in enumerate(moments_of(layers, floats, samples)):
+    layers = layers_of(quantized, inputs.floats)
+    for number, (layer, moments) in enumerate(inputs.of(layers)):
         few = layer.by_channel and layer.limits[1] - layer.limits[0] <= FEW_STEPS
-        layer.write(*rounded(layer.rows, layer.scales, known, layer.limits, rescaled=few))
+        layer.write(*rounded(layer.rows, layer.scales, moments, layer.limits, rescaled=few))
         progress("rounding", number + 1, len(layers))
     return len(layers)
-
-
-def moments_of(
-    layers: Sequence[Layer], floats: onnx.ModelProto, samples: Sequence[Mapping[str, Array]]
-) -> Iterator[tuple[Layer, Moments]]:
-    """Layers with the second moments of their inputs, as many at a time as memory is to hold."""
-    for part in _parts(layers):
-        yield from zip(part, _moments(part, floats, samples), strict=True)
 
 
 def rounded(
@@ -97,37 +129,29 @@ def rounded(
         limits: the least and the greatest code.
         rescaled: whether each row gets the scale by which it loses least.
     """
-    moments = inputs.damped
     if rescaled:
-        scales = best_scales(rows, np.einsum("gkk->gk", moments), limits)
+        scales = best_scales(rows, inputs.powers, limits)
     whole = np.broadcast_to(scales[..., None], rows.shape)
-    return rounded_by(rows, whole, moments, limits), scales
+    return rounded_by(rows, whole, inputs, limits), scales
 
 
-def rounded_by(rows: Array, scales: Array, moments: Array | None, limits: tuple[int, int]) -> Array:
-    """Codes of weights [groups, outputs, inputs], each with a scale; without moments the nearest.
+def rounded_by(
+    rows: Array, scales: Array, inputs: Moments | None, limits: tuple[int, int]
+) -> Array:
+    """Codes of weights [groups, outputs, inputs], each with a scale.
 
     Args:
         rows: weights.
         scales: of each weight.
-        moments: second moments of the inputs, [groups, inputs, inputs], damped.
+        inputs: what the layer has read; None rounds to the nearest.
         limits: the least and the greatest code.
     """
-    if moments is None:
+    if inputs is None:
         return np.asarray(np.clip(np.rint(rows / scales), *limits))
-    order = np.argsort(-np.einsum("gkk->gk", moments), axis=1, kind="stable")
+    order = inputs.order
     taken, steps = (np.take_along_axis(each, order[:, None], 2) for each in (rows, scales))
-    turned = np.take_along_axis(moments, order[:, :, None], 1)
-    turned = np.take_along_axis(turned, order[:, None], 2)
-    codes = _fed_back(taken, steps, _factors(turned), limits)
-    back = np.argsort(order, axis=1)
-    return np.take_along_axis(codes, back[:, None], 2)
-
-
-def _factors(moments: Array) -> Array:
-    """``U`` of ``UᵀU = H⁻¹``, upper triangular."""
-    lower = np.linalg.cholesky(np.linalg.inv(moments))
-    return np.asarray(lower.swapaxes(1, 2))
+    codes = _fed_back(taken, steps, inputs.factors, limits)
+    return np.take_along_axis(codes, np.argsort(order, axis=1)[:, None], 2)
 
 
 def _fed_back(rows: Array, scale: Array, factors: Array, limits: tuple[int, int]) -> Array:
@@ -164,8 +188,7 @@ def _parts(layers: Sequence[Layer]) -> Iterator[list[Layer]]:
     """Layers in runs whose moments are held at a time."""
     part, held = list[Layer](), 0
     for layer in layers:
-        groups, _, inputs = layer.rows.shape
-        size = groups * inputs**2
+        size = _size(layer)
         if part and held + size > HELD:
             yield part
             part, held = [], 0
@@ -173,6 +196,12 @@ def _parts(layers: Sequence[Layer]) -> Iterator[list[Layer]]:
         held += size
     if part:
         yield part
+
+
+def _size(layer: Layer) -> int:
+    """Elements of a layer's moments."""
+    groups, _, inputs = layer.rows.shape
+    return int(groups * inputs**2)
 
 
 def _moments(

@@ -56,9 +56,9 @@ class SignalToNoise:
 class Task:
     """Worth of a network's outputs beside the labels of its samples.
 
-    ``metric`` makes a number of all outputs, by their names, the samples along the first axes, and
-    of the labels, as they lie in their file; None for the share of samples whose best class is
-    their label, in %.
+    ``labels`` are those of all samples that ``samples.portions`` are places of. ``metric`` makes a
+    number of all outputs, by their names, the samples along the first axes, and of their labels;
+    None for the share of samples whose best class is their label, in %.
     """
 
     samples: Samples
@@ -79,9 +79,10 @@ class Task:
         if self.metric is None:
             return 100 * accuracy(model, self.samples, self.labels).top1
         outputs = self._all_outputs(model)
+        places = sorted({place for portion in self.samples.portions for place in portion})
         name, expected = self.unit, "a number of the function --score"
         try:
-            value = float(self.metric(outputs, self.labels))
+            value = float(self.metric(outputs, self.labels[places]))
         except Exception as error:  # the user's own
             actual = f"{type(error).__name__}: {first_line(error)}"
             raise ModelError(name, expected, actual) from None

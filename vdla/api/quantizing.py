@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,18 @@ from vdla.api.modules import random_inputs
 from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.models.accuracy import Accuracy, accuracy, check_labels, read_labels
-from vdla.compiler.models.calibration import Pixels, Samples
+from vdla.compiler.models.calibration import Pixels, Samples, held_back
 from vdla.compiler.models.frontier import Point, Search, chosen
 from vdla.compiler.models.noise import Noise, layer_noise
 from vdla.compiler.models.quantizer import (
+    Quantizer,
     first_samples,
     float_model,
     prepared_model,
     samples_for,
 )
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.models.recipe import METHODS, WEIGHTS, Recipe
+from vdla.compiler.models.recipe import METHODS, PLAIN, WEIGHTS, Recipe
 from vdla.compiler.models.scoring import SignalToNoise, Task, metric_of
 from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from vdla.compiler.graph.types import Array
 
 Told = Callable[[Point], None]
+HELD_RATIO, HELD_LABELS = 4, 2  # a search measures on every so many-th batch of samples
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,27 @@ class Frontier:
     wanted: float
     unit: str
     config: str
+
+    def to_json(self) -> dict[str, object]:
+        """The search for JSON; a score of the floats beside which there is noise is None."""
+        points = [
+            {
+                "recipe": point.name,
+                "score": point.score,
+                "cycles": point.cycles,
+                "bytes": point.bytes,
+                "bits16": point.wide,
+                "chosen": point is self.chosen,
+            }
+            for point in self.points
+        ]
+        return {
+            "config": self.config,
+            "unit": self.unit,
+            "floats": self.floats if isfinite(self.floats) else None,
+            "wanted": self.wanted,
+            "points": points,
+        }
 
 
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
@@ -158,7 +181,8 @@ def search_quantization(
 
     Recipes are tried in the order of their cost in cycles: repairs that cost none first, then 16
     bits for tensors that lose most. With labels the score may be ``options.drop`` below that of the
-    floats; without, the outputs' signal-to-noise ratio has to be ``options.snr`` dB.
+    floats; without, the outputs' signal-to-noise ratio has to be ``options.snr`` dB. Every fourth
+    sample is held back to measure on, with labels every second one; the others calibrate.
 
     Args:
         model: of floats, in a file of any kind that ``compile`` takes.
@@ -170,40 +194,44 @@ def search_quantization(
         ModelError: the model, the samples or the labels don't fit.
     """
     require(options)
-    file, start = onnx_file(model), _recipe(options)
-    config = resolve_on(None, options.config, options.settings)
-    given = float_model(file, options.shapes)
-    score: SignalToNoise | Task
+    start, config = _recipe(options), resolve_on(None, options.config, options.settings)
+    given = float_model(onnx_file(model), options.shapes)
     samples = samples_for(given, str(model), options.calibration, options.shapes, _pixels(options))
+    seen, held = held_back(samples, HELD_RATIO if options.labels is None else HELD_LABELS)
     sizes = {name: array.shape for name, array in samples[0].items()}
-    if options.labels is not None:
-        floats, labelled, labels = _task(model, options)
-        score = Task(labelled, labels, _metric(options))
-        best = score(floats)
-        wanted = best - options.drop
-    else:
-        floats = prepared_model(file, options.shapes)
-        score, best, wanted = SignalToNoise(floats, first_samples(samples)), inf, options.snr
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "q.onnx"
+    noted = sizes if options.shapes else None
+    quantizer = Quantizer(given, str(model), seen, noted, options.progress)
+    floats = quantizer.floats(PLAIN)
+    score = _score(floats, held, options, samples)
+    best = inf if options.labels is None else score(floats)
+    wanted = options.snr if options.labels is None else best - options.drop
 
-        def quantized(recipe: Recipe) -> ModelProto:
-            _quantize(file, path, options, recipe)
-            return load_onnx(path)
+    def cost(network: ModelProto) -> tuple[int, int]:
+        return _cost(network, config, sizes)
 
-        def cost(_: ModelProto) -> tuple[int, int]:
-            return _cost(path, config, sizes)
-
-        points = Search(quantized, score, cost, wanted, tried).run(start)
+    points = Search(quantizer.quantized, score, cost, wanted, tried).run(start)
     result = chosen(points, wanted)
     with atomic_write(Path(output)) as beside:
         beside.write_bytes(result.model.SerializeToString())
     return Frontier(points, result, best, wanted, score.unit, config.name)
 
 
-def _cost(path: Path, config: Config, sizes: Shapes) -> tuple[int, int]:
+def _score(
+    floats: ModelProto, held: Samples, options: Quantize, samples: Samples
+) -> SignalToNoise | Task:
+    """The measure of recipes, on the samples that are held back."""
+    if options.labels is None:
+        return SignalToNoise(floats, first_samples(held))
+    check_labels(_labels(options), samples, _labels_name(options))
+    return Task(held, _labels(options), _metric(options))
+
+
+def _cost(network: ModelProto, config: Config, sizes: Shapes) -> tuple[int, int]:
     """Cycles of a quantized network, and the bytes of its constants on the accelerator."""
-    module = compile_to_run(path, config, Run(shapes=sizes))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "q.onnx"
+        path.write_bytes(network.SerializeToString())
+        module = compile_to_run(path, config, Run(shapes=sizes))
     result = Executor(module, make_device(module, "sim", config)).run(random_inputs(module))
     return result.cycles or 0, module.metadata["memory"]["constants"]
 
@@ -220,10 +248,13 @@ def _task(model: str | Path, options: Quantize) -> tuple[ModelProto, Samples, Ar
 def _labelled(floats: ModelProto, where: str, options: Quantize) -> Samples:
     """The samples of options with labels, of which there is one for each."""
     samples = samples_for(floats, where, options.calibration, options.shapes, _pixels(options))
-    assert isinstance(samples, Samples)
-    named = isinstance(options.labels, str | Path)
-    check_labels(_labels(options), samples, str(options.labels) if named else "labels")
+    check_labels(_labels(options), samples, _labels_name(options))
     return samples
+
+
+def _labels_name(options: Quantize) -> str:
+    """Beginning of an error about labels."""
+    return str(options.labels) if isinstance(options.labels, str | Path) else "labels"
 
 
 def _labels(options: Quantize) -> Array:

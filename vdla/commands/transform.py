@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 
 from vdla import api
@@ -112,7 +111,8 @@ def quantize(model: Path, output: Path, options: Quantize, report: Path | None, 
     if result.noise is not None and report is not None:
         calibration = options.calibration
         named = calibration.name if isinstance(calibration, Path) else "random numbers"
-        page = noise_page(model.stem, result.noise.layers, result.noise.samples, named)
+        tried = result.frontier.to_json() if result.frontier else None
+        page = noise_page(model.stem, result.noise, named, tried)
         write_text(report, page, model, output)
     _show_scores(result)
     if json:
@@ -144,7 +144,7 @@ class _Quantized:
             "samples": noise.samples if noise else 0,
             "accuracy": dict(zip(names, map(vars, both), strict=True)) if both else None,
             "score": dict(zip(names, score, strict=True)) if score else None,
-            "frontier": _frontier_json(self.frontier) if self.frontier else None,
+            "frontier": self.frontier.to_json() if self.frontier else None,
             "layers": [layer.to_json() for layer in noise.layers] if noise else [],
         }
 
@@ -166,29 +166,6 @@ def _quantized(
     elif options.labels is not None:
         score = api.quantization_score(model, output, options)
     return _Quantized(noise, accuracy, score, frontier)
-
-
-def _frontier_json(frontier: Frontier) -> dict[str, object]:
-    """A search for JSON; a score of the floats beside which there is noise is None."""
-    points = [
-        {
-            "recipe": point.name,
-            "score": point.score,
-            "cycles": point.cycles,
-            "bytes": point.bytes,
-            "bits16": point.wide,
-            "chosen": point is frontier.chosen,
-        }
-        for point in frontier.points
-    ]
-    floats = frontier.floats if isfinite(frontier.floats) else None
-    return {
-        "config": frontier.config,
-        "unit": frontier.unit,
-        "floats": floats,
-        "wanted": frontier.wanted,
-        "points": points,
-    }
 
 
 def _show_scores(result: _Quantized) -> None:

@@ -108,7 +108,7 @@ def test_the_command_prints_what_loses_most_and_writes_a_page(vdla, models, tmp_
 
 def test_a_page_is_the_same_for_the_same_input():
     noise = Noise([LayerNoise("a<b>", "Conv", 40.0, 30.0, 20.0)], 4)
-    first, second = (noise_page("net", noise.layers, 4, "images") for _ in range(2))
+    first, second = (noise_page("net", noise, "images") for _ in range(2))
     assert first == second
     assert "a<b>" not in first.split('<script type="module">')[0].replace("\\u003c", "")
 
