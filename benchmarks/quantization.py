@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vdla import api
+from vdla.compiler.models.frontier import Point
 from vdla.compiler.models.quantizer import prepared_model
 from vdla.compiler.models.scoring import SignalToNoise
 from vdla.options import Quantize
@@ -159,12 +161,17 @@ def _measured(entry: Entry, path: Path, config: str, snr: float) -> Row:
     score = SignalToNoise(prepared_model(path, shapes), unseen)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "q.onnx"
-        frontier = api.search_quantization(path, output, how)
+        frontier = api.search_quantization(path, output, how, tell)
         first, best = frontier.points[0], frontier.chosen
         return Row(
             entry.name, "", score(first.model), score(onnx.load(str(output))), best.name, best.wide,
             first.cycles, best.cycles,
         )  # fmt: skip
+
+
+def tell(point: Point) -> None:
+    """Says what a recipe has come to, while others are tried."""
+    print(f"{point.name}: {point.score:.1f} dB, {point.cycles:,} cycles", file=sys.stderr)
 
 
 def listed(names: list[str]) -> list[Entry]:

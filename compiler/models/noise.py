@@ -314,12 +314,12 @@ class _Network:
 def _spread(node: onnx.NodeProto, values: Array, shape: Sequence[int]) -> Array:
     """Scales or zero points of a dequantizer, to broadcast against its data: one, one for each
     index of its axis, or one for each block."""
-    attributes = {each.name: each.i for each in node.attribute}
-    axis, size = attributes.get("axis", 1) % len(shape), attributes.get("block_size", 0)
-    if size and values.ndim:
-        return np.take(np.repeat(values, size, axis), range(shape[axis]), axis)
     if not values.ndim:
         return values
+    attributes = {each.name: each.i for each in node.attribute}
+    axis, size = attributes.get("axis", 1) % len(shape), attributes.get("block_size", 0)
+    if size:
+        return np.take(np.repeat(values, size, axis), range(shape[axis]), axis)
     return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
 
 

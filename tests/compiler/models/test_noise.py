@@ -106,6 +106,23 @@ def test_the_command_prints_what_loses_most_and_writes_a_page(vdla, models, tmp_
     assert [layer.name for layer in rows] == names
 
 
+def test_a_constant_that_is_one_number_has_a_ratio(tmp_path):
+    nodes = [helper.make_node("Mul", ["x", "half"], ["y"], name="halved")]
+    graph = helper.make_graph(
+        nodes, "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4, 16))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 16))],
+        [helper.make_tensor("half", TensorProto.FLOAT, (), [0.37])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "floats.onnx")
+    samples = np.random.default_rng(1).standard_normal((8, 4, 16)).astype(np.float32)
+    quantize(tmp_path / "floats.onnx", tmp_path / "q.onnx", {"x": samples.reshape(32, 16)})
+    inputs = [{"x": each} for each in samples]
+    (layer,) = layer_noise(model, onnx.load(tmp_path / "q.onnx"), inputs).layers
+    assert layer.weights > 40
+
+
 def test_a_page_is_the_same_for_the_same_input():
     noise = Noise([LayerNoise("a<b>", "Conv", 40.0, 30.0, 20.0)], 4)
     first, second = (noise_page("net", noise, "images") for _ in range(2))
