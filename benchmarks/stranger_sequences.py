@@ -85,6 +85,27 @@ class Sequences(Net):
         gamma, beta = self.rng.uniform(0.6, 1.4, size), self.rng.normal(0, 0.1, size)
         return self.constant(gamma), self.constant(beta)
 
+    def layer(
+        self, op: str, x: str, inputs: int, hidden: int, ways: int = 1, **other: Any
+    ) -> list[str]:
+        """An LSTM or a GRU of [T, N, inputs]: all states, and the last ones."""
+        gates = {"LSTM": 4, "GRU": 3}[op] * hidden
+        drawn = [
+            self.rng.standard_normal((ways, gates, size)) / math.sqrt(size)
+            for size in (inputs, hidden)
+        ]
+        operands = (
+            *map(self.constant, drawn),
+            self.constant(self.rng.normal(0, 0.2, (ways, 2 * gates))),
+        )
+        direction = "bidirectional" if ways == 2 else "forward"
+        return self.several(op, 2, x, *operands, hidden_size=hidden, direction=direction, **other)
+
+    def reversed_rows(self, x: str) -> str:
+        """Vectors from the last to the first."""
+        bounds = (self.integers(n) for n in (-1, -(1 << 31), 0, -1))
+        return self.node("Slice", x, *bounds)
+
     # Normalizations -----------------------------------------------------------------------------
 
     def layer_norm(self, x: str, size: int) -> str:
@@ -485,10 +506,47 @@ def reset_gates() -> onnx.ModelProto:
     return b.model(b.linear(state, hidden, 10))
 
 
+def of_signal() -> onnx.ModelProto:
+    """Two convolutions of a signal and two LSTMs behind them, as a seizure detector has."""
+    b, hidden = Sequences("of_signal", 33, (1, 18, 96), 17), 20
+    x = b.pool("MaxPool", b.relu(b.conv("input", 32, 5)), 2, 2, pad=0)
+    x = b.transpose(b.relu(b.conv(x, 24, 3)), 2, 0, 1)
+    x = b.squeeze(b.layer("LSTM", x, 24, hidden)[0], 1)
+    last = b.squeeze(b.layer("LSTM", x, hidden, hidden)[1], 0)
+    return b.model(b.node("Sigmoid", b.linear(last, hidden, 1)))
+
+
+def both_ways() -> onnx.ModelProto:
+    """A bidirectional LSTM and a bidirectional GRU over vectors, whose states lie side by side."""
+    steps, hidden = 24, 32
+    b = Sequences("both_ways", 34, (1, steps, 16), 17)
+    x = b.linear(b.transpose("input", 1, 0, 2), 16, 32)
+    for op, inputs in (("LSTM", 32), ("GRU", 2 * hidden)):
+        y = b.layer(op, x, inputs, hidden, ways=2)[0]
+        x = b.reshape(b.transpose(y, 0, 2, 1, 3), steps, 1, 2 * hidden)
+    return b.model(b.linear(b.transpose(x, 1, 0, 2), 2 * hidden, 10))
+
+
+def reversed_by_slice() -> onnx.ModelProto:
+    """Two directions as two LSTMs, of which the second reads and gives sequences turned by Slice,
+    with functions by name and states that are inputs."""
+    steps, hidden = 20, 25
+    b = Sequences("reversed_by_slice", 35, (steps, 24), 17)
+    x = b.linear("input", 24, 24)
+    ways = []
+    for backwards in (False, True):
+        data = b.reversed_rows(x) if backwards else x
+        data = b.node("Unsqueeze", data, b.integers(1))
+        y = b.layer("LSTM", data, 24, hidden, activations=["Sigmoid", "Tanh", "Tanh"])[0]
+        y = b.node("Squeeze", y, b.integers(1, 2))
+        ways.append(b.reversed_rows(y) if backwards else y)
+    return b.model(b.node("Sigmoid", b.linear(b.concat(*ways), 2 * hidden, 2)))
+
+
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     f.__name__: f
     for f in (
         encoder, early, grouped, joint, stacked, sums, crossed, scaled, windows, mixer,
-        long_memory, reset_gates,
+        long_memory, reset_gates, of_signal, both_ways, reversed_by_slice,
     )
 }  # fmt: skip

@@ -101,6 +101,7 @@ class Draft:
         open: the tensors whose size depends on data, and what makes them.
         places: numbers for nodes, in the order in which they are read.
         strict: whether recurrent operators between quantized tensors stay float.
+        floats: whether weights that are floats stay so.
         turns: how often a Loop may run that has no number of turns.
         values: what names stand for that are no tensors: sequences and optional values.
         arguments: the inputs that are no tensors.
@@ -109,9 +110,15 @@ class Draft:
     """
 
     def __init__(
-        self, where: str, proto: onnx.ModelProto, strict: bool = False, turns: int = TURNS
+        self,
+        where: str,
+        proto: onnx.ModelProto,
+        strict: bool = False,
+        turns: int = TURNS,
+        floats: bool = True,
     ) -> None:
-        self.where, self.proto, self.strict, self.turns = where, proto, strict, turns
+        self.where, self.proto = where, proto
+        self.strict, self.turns, self.floats = strict, turns, floats
         self.reasons: dict[str, str] = {}
         self.read, self.opset = set[str](), 0
         self.tensors: dict[str, TensorType] = {}
@@ -147,7 +154,7 @@ class Draft:
 
     def child(self) -> Self:
         """An import of a region: names of nodes and all rules are those of this one."""
-        child = type(self)(self.where, self.proto, self.strict, self.turns)
+        child = type(self)(self.where, self.proto, self.strict, self.turns, self.floats)
         child.opset = self.opset
         child.names, child.places = self.names, self.places
         return child

@@ -71,8 +71,8 @@ def import_onnx(
         path: an ONNX file.
         shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
             dimensions, by name.
-        floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
-            a processor alone.
+        floats: whether a model without QuantizeLinear and DequantizeLinear will do, and weights of
+            recurrent operators that are floats stay so, as for a processor alone.
         strict: whether recurrent operators between quantized tensors stay float.
         turns: how often a loop may run whose number of turns no constant says.
 
@@ -82,7 +82,7 @@ def import_onnx(
     """
     model = load(path)
     where = source_of(model, str(path))
-    graph = _graph(Importer(where, model, strict, turns), shapes)
+    graph = _graph(Importer(where, model, strict, turns, floats), shapes)
     if not floats and not is_quantized(model):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")

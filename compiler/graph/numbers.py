@@ -38,6 +38,13 @@ def requantize(acc: Array, words: Array | int, zero_point: int, lo: int, hi: int
     return np.clip(rq(acc, words).astype(np.int64) + zero_point, lo, hi).astype(np.int8)
 
 
+def rows_of_int8(rows: Array) -> tuple[Array, Array]:
+    """The nearest int8 of numbers, from -127 to 127, and the scale of each row: of each index of
+    all axes but the last, whose shape the scales have."""
+    scale = np.maximum(np.abs(rows).max(-1), np.float32(1e-8)) / np.float32(127)
+    return np.rint(rows / scale[..., np.newaxis]).astype(np.int8), scale.astype(np.float32)
+
+
 def in_steps(
     operands: Iterable[Array], zeros: Iterable[int], scales: Iterable[float]
 ) -> list[Array]:

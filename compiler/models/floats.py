@@ -42,9 +42,14 @@ def load_floats(path: Path, shapes: Shapes | None) -> onnx.ModelProto:
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
     where = source_of(model, str(path))
     normalize(model, where, shapes)
-    if any(n.op_type in QUANTIZERS or n.op_type.startswith("QLinear") for n in model.graph.node):
+    if is_quantized(model):
         raise ModelError(where, "a float model", "one that is quantized already")
     return model
+
+
+def is_quantized(model: onnx.ModelProto) -> bool:
+    """Whether a model has integers in place of floats."""
+    return any(n.op_type in QUANTIZERS or n.op_type.startswith("QLinear") for n in model.graph.node)
 
 
 def check_floats(model: onnx.ModelProto, where: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from vdla.compiler.graph.numbers import rows_of_int8
 from vdla.compiler.graph.types import Array
 
 OPS = ("LSTM", "GRU")
@@ -96,8 +97,8 @@ def quantize_recurrent(model: onnx.ModelProto, ranges: Mapping[str, Range]) -> o
 
 def _weight(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, array: Array) -> str:
     """Adds a matrix [1, rows, columns] as int8; gives the name of its real numbers."""
-    scale = np.maximum(np.abs(array).max((0, 2)), np.float32(1e-8)) / np.float32(LIMITS.max)
-    steps = np.rint(array / scale[:, np.newaxis]).astype(np.int8)
+    rows, scale = rows_of_int8(np.swapaxes(array, 0, 1).reshape(array.shape[1], -1))
+    steps = np.swapaxes(rows.reshape(array.shape[1], array.shape[0], -1), 0, 1)
     zeros = np.zeros(scale.shape, np.int8)
     names = [f"{name}.{part}" for part in ("integers", "scale", "zero")]
     for part, value in zip(names, (steps, scale.astype(np.float32), zeros), strict=True):

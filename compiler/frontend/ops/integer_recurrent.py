@@ -1,6 +1,8 @@
-"""LSTM and GRU in integers, where their data, weights and results are quantized.
+"""LSTM and GRU in integers, where their data are quantized.
 
-Data and states are int8 and weights int8; sums, gates and cells are int32 in fixed point
+Data and states are int8 and weights int8, rounded to the nearest of each row where a file has
+floats: onnxruntime's quantizer leaves them so. A state has the steps of the quantizer behind it, or
+of 1/128 without one, since it lies between -1 and 1; sums, gates and cells are int32 in fixed point
 (``graph/ops/recurrent.py``). The data's products of all steps are one product before the first
 step. Against the float operator of the same data and weights, a gate's error is at most 1/2000 for
 its function and its sums' factors; the state is rounded to a step of its own scale after each step.
@@ -19,7 +21,7 @@ import onnx
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.numbers import quantize
+from vdla.compiler.graph.numbers import quantize, rows_of_int8
 from vdla.compiler.graph.ops.fixed_point import HIGH, LOW, ONE, STEP
 from vdla.compiler.graph.ops.recurrent import (
     QGates,
@@ -32,14 +34,19 @@ from vdla.compiler.graph.ops.recurrent import (
 )
 from vdla.compiler.graph.types import Array, Quant, Requant
 
-MOVES = ("Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Slice", "Gather", "Split")
+MOVES = (
+    "Concat", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Slice", "Gather", "Split",
+)  # fmt: skip
 RECURRENT = ("LSTM", "GRU")
 BYTES = ("int8", "uint8")
 BYTE_STEPS = 255  # from the least value to the greatest
 LARGEST_SUM = 1 << 16  # in reals; functions are as good as constant from 16 on
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-BETWEEN_LAYERS = Quant(1 / 128, 0)  # of a state that only another layer reads
-PLAIN = {"direction", "hidden_size", "linear_before_reset", "layout", "input_forget"}
+FROM_ONE_TO_ONE = Quant(1 / 128, 0)  # of a state that no quantizer reads
+FUNCTIONS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh")}
+PLAIN = {
+    "direction", "hidden_size", "linear_before_reset", "layout", "input_forget", "activations",
+}  # fmt: skip
 
 Side = tuple[list[str], str, str]  # the states of all steps, the last one, the last cell; in reals
 
@@ -192,6 +199,10 @@ def _is_plain(view: OnnxNode) -> bool:
     settings = view.attributes.keys() <= PLAIN and view.proto.op_type in RECURRENT
     if not settings or view.integer("layout", 0) or view.integer("input_forget", 0):
         return False
+    given = [name.decode().lower() for name in view.attributes.get("activations", [])]
+    ways = len(DIRECTIONS[view.text("direction", "forward")])
+    if given and given != list(FUNCTIONS[view.proto.op_type]) * ways:
+        return False
     lengths = view.optional(4)
     known = None if lengths is None else view.draft.known(lengths)
     whole = lengths is None or (known is not None and (known == view.shape(0)[0]).all())
@@ -266,7 +277,8 @@ def _fixed(make: Maker, data: str, one: int) -> str:
 
 
 def _weights(view: OnnxNode, way: int) -> tuple[Part, Part] | None:
-    """A direction's matrices of weights with their biases; None where they aren't int8."""
+    """A direction's matrices of weights with their biases; None where they aren't known, or where
+    they are floats and stay so."""
     hidden = view.shape(2)[-1]
     bias = np.zeros(2 * view.shape(1)[1])
     if view.optional(3) is not None:
@@ -276,16 +288,27 @@ def _weights(view: OnnxNode, way: int) -> tuple[Part, Part] | None:
         bias = known[way].astype(np.float64)
     parts = []
     for index, biases in zip((1, 2), np.split(bias, 2), strict=True):
-        source = view.draft.dequantized(view.operand(index))
-        if source is None or any(source.zero_point) or source.axis not in (None, 1):
+        rows = _rows(view, index)
+        if rows is None:
             return None
-        whole = view.draft.constants[source.data]
-        if whole.dtype != np.int8 or whole.shape != view.shape(index):
-            return None
-        weight = whole[way].reshape(-1, hidden, whole.shape[-1])
-        scale = np.broadcast_to(np.array(source.scale), whole.shape[1:2]).reshape(-1, hidden)
+        weight, scale = (each[way].reshape(-1, hidden, *each.shape[2:]) for each in rows)
         parts.append(Part(weight, scale, biases.reshape(-1, hidden)))
     return parts[0], parts[1]
+
+
+def _rows(view: OnnxNode, index: int) -> tuple[Array, Array] | None:
+    """Weights [ways, rows, columns] as int8, and the scale of each row."""
+    source = view.draft.dequantized(view.operand(index))
+    if source is None:
+        known = view.draft.constants.get(view.operand(index))
+        if known is None or view.draft.floats or not np.isfinite(known).all():
+            return None
+        return rows_of_int8(known)
+    whole = view.draft.constants[source.data]
+    fits = whole.dtype == np.int8 and whole.shape == view.shape(index)
+    if not fits or any(source.zero_point) or source.axis not in (None, 1):
+        return None
+    return whole, np.broadcast_to(np.array(source.scale), whole.shape[:2])
 
 
 def _fits(parts: tuple[Part, Part], quants: tuple[Quant, Quant]) -> bool:
@@ -299,10 +322,10 @@ def _fits(parts: tuple[Part, Part], quants: tuple[Quant, Quant]) -> bool:
 
 
 def _quants(view: OnnxNode) -> tuple[Quant, Quant] | None:
-    """The scales of the data and of the state; None where one of them isn't quantized."""
+    """The scales of the data and of the state; None where the data aren't quantized."""
     before = _quant_before(view)
     after = next((q for q in map(_Consumers(view).quant, view.proto.output[:2]) if q), None)
-    return (before, after) if before and after else None
+    return (before, after or FROM_ONE_TO_ONE) if before else None
 
 
 def _quant_before(view: OnnxNode) -> Quant | None:
@@ -352,7 +375,7 @@ class _Consumers:
 
     def _quant_of(self, node: onnx.NodeProto) -> Quant | None:
         if node.op_type in RECURRENT:
-            return BETWEEN_LAYERS
+            return FROM_ONE_TO_ONE
         if node.op_type != "QuantizeLinear":
             return None
         scale = self.draft.known(node.input[1])
