@@ -135,11 +135,12 @@ def import_model(
     where: str = "model",
     shapes: Shapes | None = None,
     strict: bool = False,
+    floats: bool = True,
 ) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     own = onnx.ModelProto()
     own.CopyFrom(model)
-    return _graph(Importer(where, own, strict), shapes)
+    return _graph(Importer(where, own, strict, floats=floats), shapes)
 
 
 def _graph(importer: Importer, shapes: Shapes | None) -> Graph:

@@ -1,8 +1,7 @@
-"""LSTM and GRU in integers, where their data are quantized.
+"""LSTM and GRU in integers, where their data and results are quantized.
 
 Data and states are int8 and weights int8, rounded to the nearest of each row where a file has
-floats: onnxruntime's quantizer leaves them so. A state has the steps of the quantizer behind it, or
-of 1/128 without one, since it lies between -1 and 1; sums, gates and cells are int32 in fixed point
+floats: onnxruntime's quantizer leaves them so; sums, gates and cells are int32 in fixed point
 (``graph/ops/recurrent.py``). The data's products of all steps are one product before the first
 step. Against the float operator of the same data and weights, a gate's error is at most 1/2000 for
 its function and its sums' factors; the state is rounded to a step of its own scale after each step.
@@ -42,7 +41,7 @@ BYTES = ("int8", "uint8")
 BYTE_STEPS = 255  # from the least value to the greatest
 LARGEST_SUM = 1 << 16  # in reals; functions are as good as constant from 16 on
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-FROM_ONE_TO_ONE = Quant(1 / 128, 0)  # of a state that no quantizer reads
+BETWEEN_LAYERS = Quant(1 / 128, 0)  # of a state that only another layer reads
 FUNCTIONS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh")}
 PLAIN = {
     "direction", "hidden_size", "linear_before_reset", "layout", "input_forget", "activations",
@@ -322,10 +321,10 @@ def _fits(parts: tuple[Part, Part], quants: tuple[Quant, Quant]) -> bool:
 
 
 def _quants(view: OnnxNode) -> tuple[Quant, Quant] | None:
-    """The scales of the data and of the state; None where the data aren't quantized."""
+    """The scales of the data and of the state; None where one of them isn't quantized."""
     before = _quant_before(view)
     after = next((q for q in map(_Consumers(view).quant, view.proto.output[:2]) if q), None)
-    return (before, after or FROM_ONE_TO_ONE) if before else None
+    return (before, after) if before and after else None
 
 
 def _quant_before(view: OnnxNode) -> Quant | None:
@@ -375,7 +374,7 @@ class _Consumers:
 
     def _quant_of(self, node: onnx.NodeProto) -> Quant | None:
         if node.op_type in RECURRENT:
-            return FROM_ONE_TO_ONE
+            return BETWEEN_LAYERS
         if node.op_type != "QuantizeLinear":
             return None
         scale = self.draft.known(node.input[1])

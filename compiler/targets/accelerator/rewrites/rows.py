@@ -9,6 +9,7 @@ the sequence has them.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from math import prod
 
 from vdla.compiler.graph import ops
@@ -18,6 +19,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.recurrent import QGates
+from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.types import Shape
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import (
@@ -255,7 +257,79 @@ def _rows_first(graph: Graph) -> Graph:
         editor.erase(maker)
         return operands_first(node, maker, editor)
 
-    return rewrite(graph, taken)
+    return rewrite(graph, _same_again, taken, _gates_first, _one_take, _parts_in_order)
+
+
+def _same_again(node: ops.QReshape, editor: Editor) -> Made:
+    """Nothing where reshapes give back a tensor that they were made of."""
+    chain = [maker for maker in [editor.maker(node.data, ops.QReshape)] if maker is not None]
+    while chain and editor.shape(chain[-1].data) != editor.shape(node.output):
+        before = editor.maker(chain[-1].data, ops.QReshape)
+        if before is None:
+            return None
+        chain.append(before)
+    if not chain or node.output in editor.outputs:
+        return None
+    editor.rename(node.output, chain[-1].data)
+    for maker in takewhile(lambda maker: editor.is_alone(maker.output), chain):
+        editor.erase(maker)
+    return ()
+
+
+def _gates_first(node: QGates, editor: Editor) -> Made:
+    """Takes rows of gates where rows of data are taken before: steps take theirs one by one.
+
+    before: r = QTake(x): [50, 64], x: [50, 64] from its last row to its first; g = QGates(r)
+    after:  a = QGates(x): [200, 64]; g = Take(a)
+    """
+    maker = editor.maker(node.data, ops.QTake)
+    order = maker and _order_of_rows(maker, editor)
+    if maker is None or order is None or node.addend is not None:
+        return None
+    gates, hidden = editor.shape(node.bias)
+    rows = [row * gates + gate for row in order for gate in range(gates)]
+    whole = editor.like(
+        f"{node.output}.all", (editor.shape(maker.data)[0] * gates, hidden), node.output
+    )
+    taken = ops.Take(
+        name=f"{node.name}.rows", output=node.output, data=whole, shape=editor.shape(node.output),
+        places=(*rows, *range(hidden)),
+    )  # fmt: skip
+    return replace(node, data=maker.data, output=whole), taken
+
+
+def _one_take(node: ops.Take, editor: Editor) -> Made:
+    """One node that takes rows of rows that are taken."""
+    maker = editor.maker(node.data, ops.Take) if type(node) is ops.Take else None
+    rows, before = _order_of_rows(node, editor), maker and _order_of_rows(maker, editor)
+    if maker is None or rows is None or before is None:
+        return None
+    places = (*(before[row] for row in rows), *range(node.shape[1]))
+    return (replace(node, data=maker.data, places=places),)
+
+
+def _parts_in_order(node: ops.QTake, editor: Editor) -> Made:
+    """Single rows that are joined in another order."""
+    maker, order = editor.own_maker(node.data, ops.QConcat), _order_of_rows(node, editor)
+    if maker is None or order is None or maker.axis != 0:
+        return None
+    if any(editor.shape(part)[0] != 1 for part in maker.parts):
+        return None
+    editor.erase(maker)
+    scales = maker.requant.scale
+    parts, zeros, own = ([each[n] for n in order] for each in (maker.parts, maker.zeros, scales))
+    requant = replace(maker.requant, scale=tuple(own))
+    fields = {"parts": tuple(parts), "zeros": tuple(zeros), "requant": requant}
+    return (replace(maker, name=node.name, output=node.output, **fields),)
+
+
+def _order_of_rows(node: ops.Take | ops.QTake, editor: Editor) -> tuple[int, ...] | None:
+    """The rows that a node takes of [N, C]; None where it takes other elements."""
+    shape = editor.shape(node.data)
+    if len(shape) != 2 or len(node.shape) != 2 or OUTSIDE in node.places:
+        return None
+    rows, features = node.tables()
+    return tuple(rows) if features == tuple(range(shape[1])) else None
 
 
 def _stepwise(graph: Graph) -> set[str]:

@@ -20,6 +20,7 @@ from vdla.compiler.graph.form import Form, Order, Places, form_of, nearest_order
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.exchange import QExchange
+from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.targets.accelerator.capability import Capability
@@ -59,10 +60,15 @@ def sequences_as_images(graph: Graph, accelerator: Capability) -> Graph:
     """
     walk = _Sequences(graph, accelerator)
     return walk.editor.walk(
-        walk.idle, walk.reshaped, walk.transposed, walk.taken, walk.ends, walk.take, walk.joined,
+        walk.idle, walk.reshaped, walk.transposed, walk.of_rows, walk.ends, walk.take, walk.joined,
         walk.dense_of_batch, walk.dense, walk.cluster, walk.concatenated, walk.by_element,
         walk.stays,
     )  # fmt: skip
+
+
+def _joins_rows(node: ops.QConcat, graph: Graph) -> bool:
+    """Whether a node joins several vectors one behind another."""
+    return node.axis == 0 and len(graph.tensors[node.output].shape) == len(ROWS.perm)
 
 
 class _Sequences:
@@ -72,6 +78,7 @@ class _Sequences:
         around: the graph as it was.
         forms: by a tensor's name, the image that it is, and how it lies there.
         rows: tensors [T, C] that were sequences [1, T, C].
+        states: tensors [T, C] of vectors that were made one by one.
     """
 
     def __init__(self, graph: Graph, accelerator: Capability) -> None:
@@ -80,6 +87,7 @@ class _Sequences:
         self.accelerator, self.lanes = accelerator, accelerator.block
         self.forms: dict[str, tuple[str, Form]] = {}
         self.rows: set[str] = set()
+        self.states = {node.output for node in graph.of(ops.QConcat) if _joins_rows(node, graph)}
         self.shape = self.editor.shape
 
     def idle(self, node: ops.QTable) -> Made:
@@ -111,8 +119,27 @@ class _Sequences:
         before, shape = self.shape(node.data), self.shape(node.output)
         if len(shape) == 2 and len(before) > 2 and shape[0] not in (1, before[0]):
             self.rows.add(node.output)  # not images, one of them in each row
+        if node.data in self.states:
+            self.note_pixels(node.data)
         image, form = self.forms.get(node.data, ("", None))
         return self.follow(node, image, form and form.reshaped(shape))
+
+    def note_pixels(self, name: str) -> None:
+        """Notes the image whose pixels are vectors: the one that they are taken from, or a new one
+        for those that were made one by one."""
+        maker, shape = self.editor.maker(name, QExchange), self.shape(name)
+        if maker is not None and len(shape) == len(ROWS.perm):
+            self.forms[name] = maker.data, form_of(shape, ROWS)
+        if name in self.forms or name not in self.states:
+            return
+        mark = self.editor.mark()
+        image = self.editor.like(f"{name}.pixels", image_shape(shape, ROWS), name)
+        exchange = QExchange(name=image, output=image, data=name)
+        self.editor.insert(exchange)
+        if self.fits(exchange):
+            self.forms[name] = image, form_of(shape, ROWS)
+        else:
+            self.editor.take_back(mark)
 
     def transposed(self, node: ops.QTranspose) -> Node:
         """A transposition; notes how its result lies in an image."""
@@ -127,8 +154,8 @@ class _Sequences:
         self.forms[node.output] = node.output if whole else image, form
         return self.view(node.name, node.output, image) if whole else node
 
-    def taken(self, node: ops.QTakeView) -> ops.QTakeView:
-        """A node that takes vectors of an image's pixels, where these are what its data are."""
+    def of_rows(self, node: ops.QTakeView | QGates) -> Node:
+        """A node that reads vectors of an image's pixels, where these are what its data are."""
         name, mark = node.data, self.editor.mark()
         if name not in self.forms or len(self.shape(name)) != len(ROWS.perm):
             return node
@@ -159,6 +186,7 @@ class _Sequences:
 
     def take(self, node: ops.QTake) -> Made:
         """The nodes that take elements along one axis of a tensor from its image."""
+        self.note_pixels(node.data)
         image, form = self.forms.get(node.data, ("", None))
         tables, shape = node.tables(), self.shape(node.data)
         parts = [n for n, size in enumerate(shape) if tables[n] != tuple(range(size))]
@@ -239,6 +267,8 @@ class _Sequences:
 
     def concatenated(self, node: ops.QConcat) -> Made:
         """A concatenation of images, along the axis of theirs that is outermost in its place."""
+        for part in node.parts if node.axis > 0 else ():
+            self.note_pixels(part)
         whole = all(self.forms.get(part, ("", None))[0] == part for part in node.parts)
         if whole and len(self.shape(node.output)) == len(IMAGE.perm) and self.fits(node):
             return None  # where axes have one element, other orders of them fit, too

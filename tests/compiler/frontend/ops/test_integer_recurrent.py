@@ -281,6 +281,43 @@ def test_what_stays_float(kind, op):
         assert np.abs(result[name] - wanted[name]).max() <= SCALE * 1.001
 
 
+def of_float_weights(op):
+    """Weights that a quantizer has left in floats, two directions, and functions by name."""
+    network = Network(op, 6)
+    rng, rows = network.rng, WIDTH[op] * HIDDEN
+    parts = [
+        network.constant(name, rng.normal(0, 0.4, (2, rows, size)).astype(np.float32))
+        for name, size in (("w", SIZE), ("r", HIDDEN))
+    ]
+    names = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}[op] * 2
+    network.nodes.append(
+        helper.make_node(
+            op, [data(network), *parts], ["both"], "both", hidden_size=HIDDEN,
+            direction="bidirectional", activations=names,
+        )
+    )  # fmt: skip
+    turned = network.node("Transpose", ["both"], "turned", perm=[0, 2, 1, 3])
+    shape = network.constant("shape", np.array([6, 2 * HIDDEN]))
+    network.node("Reshape", [turned, shape], "y.real")
+    network.outputs.append(network.quantized("y.real", SCALE, 0))
+    return network
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+def test_weights_that_are_floats_are_rounded_for_the_accelerator_alone(op):
+    network = of_float_weights(op)
+    model = network.model()
+    assert not integers(import_model(model))
+    graph = optimize(import_model(model, floats=False))
+    assert integers(graph)
+    (wanted,) = ort_run(model, network.data).values()
+    result = evaluate(graph, network.data)[graph.outputs[0]]
+    assert np.abs(result - wanted).max() <= 3 * SCALE
+    module = compile_graph(graph, TINY, Options())
+    (output,) = Executor(module, SimDevice(TINY)).run(network.data).outputs.values()
+    np.testing.assert_array_equal(output, result)
+
+
 def test_two_layers_without_numbers_between():
     """The first one's state has steps of 1/128."""
     network = Network("LSTM", 4)
