@@ -17,7 +17,7 @@ import numpy as np
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.types import Array
+from vdla.compiler.graph.types import Array, Shape
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,14 @@ def phases(size: int, kernel: int, stride: int, cut: tuple[int, int]) -> list[Ph
 
 
 class Filter:
-    """A constant filter [I, O / groups, KH, KW], which may be quantized."""
+    """A constant filter [I, O / groups, KH, KW], or one of a signal, [I, O / groups, K], which may
+    be quantized."""
 
     def __init__(self, view: OnnxNode, groups: int) -> None:
         self.draft, self.name, self.groups = view.draft, view.operand(1), groups
         self.source = self.draft.dequantized(self.name)
-        self.values = self.draft.constants.get(self.source.data if self.source else self.name)
+        values = self.draft.constants.get(self.source.data if self.source else self.name)
+        self.values = None if values is None else values.reshape(image_shape(values.shape))
 
     @property
     def known(self) -> bool:
@@ -99,32 +101,42 @@ class Filter:
         return self.draft.emit(node, "float32")
 
 
+def image_shape(shape: Shape) -> Shape:
+    """The shape of an image, or that of a signal as an image of one row."""
+    return shape if len(shape) == 4 else (*shape[:2], 1, shape[2])
+
+
 def emit_phases(view: OnnxNode, groups: int, cuts: list[tuple[int, int]]) -> bool:
     """Adds a transposed convolution of float32 as convolutions by parts of its filter.
 
     Args:
-        view: a ConvTranspose of images, without dilations.
+        view: a ConvTranspose of images or signals, without dilations.
         groups: of channels that see each other alone.
-        cuts: pixels of the full result that are cut off along rows and columns.
+        cuts: pixels of the full result that are cut off along rows and columns, or columns alone.
 
     Returns:
         Whether it was added; not where the filter isn't known, or a part of it has no taps.
     """
     weight = Filter(view, groups)
-    strides = view.integers("strides", (1, 1))
-    kernel = view.shape(1)[2:]
+    rank = len(cuts)
+    ones = (1,) * (2 - rank)
+    strides = *ones, *view.integers("strides", (1,) * rank)
+    image, kernel = (image_shape(view.shape(n)) for n in (0, 1))
     both = [
         phases(size, taps, stride, cut)
-        for size, taps, stride, cut in zip(view.shape(0)[2:], kernel, strides, cuts, strict=True)
+        for size, taps, stride, cut in zip(
+            image[2:], kernel[2:], strides, (*((0, 0) for _ in ones), *cuts), strict=True
+        )
     ]
     rows, columns = both
     if not weight.known or rows is None or columns is None:
         return False
     make, parts = Maker(view), []
+    data = view.operand(0) if rank == 2 else make.reshape(view.operand(0), image)
     for number, (down, across) in enumerate(product(rows, columns)):
         node = ops.Conv2d(
             **make.names(),
-            data=view.operand(0),
+            data=data,
             weight=weight.part(down, across, f"{view.name}.part{number}"),
             bias=view.optional(2),
             groups=groups,
@@ -137,5 +149,6 @@ def emit_phases(view: OnnxNode, groups: int, cuts: list[tuple[int, int]]) -> boo
         turns = {"rows": len(rows), "columns": len(columns)}
         joined = ops.Interleave(**make.names(), parts=tuple(parts), **turns)
         parts = [make.add(joined, "float32")]
-    make.result(parts[0])
+    batch, channels, _, length = make.shape(parts[0])
+    make.result(parts[0] if rank == 2 else make.reshape(parts[0], (batch, channels, length)))
     return True

@@ -191,7 +191,7 @@ def _conv_transpose(view: OnnxNode) -> None:
     strides, dilations = _several(view, "strides", rank), _several(view, "dilations", rank)
     window = Window(kernel, strides, (0,) * (2 * rank), dilations)
     cuts = _cut(view, window)
-    plain = rank == 2 and set(dilations) == {1} and view.dtype(0) == "float32"
+    plain = rank < 3 and set(dilations) == {1} and view.dtype(0) == "float32"
     if plain and emit_phases(view, groups, cuts):
         return
     tables: list[Sequence[int]] = [range(shape[0]), range(shape[1])]

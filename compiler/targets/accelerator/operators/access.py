@@ -5,9 +5,11 @@ One dimension of a tensor is read at
     index := offset + stride * ((base + step * axis + step * axis + …) // places)
 
 The sum in brackets is where the expression's reduction looks; a LOAD brings everything between the
-first and the last such place. Outside the brackets is what lies between the reduction and memory:
-padding moves a tensor by ``offset``, and only every ``stride``-th of its entries is loaded at all.
-Of a tensor whose entries hold several ``places`` each, as bytes hold nibbles, it loads whole ones.
+first and the last such place. Where a stage that only copies has an axis for a window's taps beside
+one for its places, the taps are ``apart``: each of them has loads of its own. Outside the brackets
+is what lies between the reduction and memory: padding moves a tensor by ``offset``, and only every
+``stride``-th of its entries is loaded at all. Of a tensor whose entries hold several ``places``
+each, as bytes hold nibbles, it loads whole ones.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import IterVar
 from vdla.compiler.tir.arith import affine
-from vdla.compiler.tir.ir import Binary, Const, Expr, Var
+from vdla.compiler.tir.ir import Binary, Const, Expr, Load, Var
 from vdla.compiler.tir.visitor import loads
 
 Size = float | NDArray[Any]  # a number, or a column with one for each candidate
@@ -57,10 +60,11 @@ class Index:
     stride: int = 1
     offset: int = 0
     places: int = 1
+    apart: tuple[tuple[Var, int], ...] = ()  # axes of taps and their steps
 
     @property
     def axes(self) -> tuple[Var, ...]:
-        """Axes that it depends on."""
+        """Axes that it depends on, but those of taps apart, whose portions are all of them."""
         return tuple(axis for axis, _ in self.terms)
 
     def portions(self, sizes: Sizes) -> Portions:
@@ -74,13 +78,20 @@ class Index:
     def span(self, sizes: Mapping[Var, Size]) -> Size:
         """Entries under a full portion, with the padding; sizes may be columns."""
         span = 1 + sum(step * (sizes.get(axis, extent(axis)) - 1) for axis, step in self.terms)
+        span = span * prod(sizes.get(axis, extent(axis)) for axis, _ in self.apart)
         return span if self.places == 1 else -(-span // self.places)
 
     def _inside(self, portion: Sequence[range]) -> int:
-        """Entries of the tensor between the first and the last that some iterations look at."""
+        """Entries of the tensor between the first and the last that some iterations look at, at all
+        taps that are apart."""
+        taps = product(*(range(extent(axis)) for axis, _ in self.apart))
+        bases = (sum(s * k for (_, s), k in zip(self.apart, tap, strict=True)) for tap in taps)
+        return sum(self._from(self.base + base, portion) for base in bases)
+
+    def _from(self, base: int, portion: Sequence[range]) -> int:
         steps = [step for _, step in self.terms]
-        low = self.base + sum(s * at.start for s, at in zip(steps, portion, strict=True))
-        high = 1 + self.base + sum(s * at[-1] for s, at in zip(steps, portion, strict=True))
+        low = base + sum(s * at.start for s, at in zip(steps, portion, strict=True))
+        high = 1 + base + sum(s * at[-1] for s, at in zip(steps, portion, strict=True))
         low, high = low // self.places, -(-high // self.places)
         first = max(low, -(self.offset // self.stride))
         end = min(high, -((self.offset - self.size) // self.stride))
@@ -131,11 +142,14 @@ def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tup
         if any(True for index in load.indices for _ in loads(index)):
             continue
         sizes = zip(load.indices, load.buffer.shape, strict=True)
-        yield from _behind(load.buffer, tuple(_index(e, size, places) for e, size in sizes))
+        copied = op.axis if isinstance(op.body[0], Load) else ()
+        indices = tuple(_index(e, size, places, copied) for e, size in sizes)
+        yield from _behind(load.buffer, indices)
 
 
-def _index(expr: Expr, size: int, places: Mapping[Var, Index]) -> Index:
-    """An index of a stage's body, with the stage's own axes replaced by what they stand for."""
+def _index(expr: Expr, size: int, places: Mapping[Var, Index], copied: Sequence[Var] = ()) -> Index:
+    """An index of a stage's body, with the stage's own axes replaced by what they stand for; of
+    several axes of a stage that copies, ``copied``, all but the last are of taps."""
     if isinstance(expr, Binary) and expr.op == "floordiv" and isinstance(expr.b, Const):
         whole = _index(expr.a, size, places)
         if whole.stride != 1 or whole.offset or whole.places != 1:
@@ -152,9 +166,12 @@ def _index(expr: Expr, size: int, places: Mapping[Var, Index]) -> Index:
     parts = [(step, places.get(axis, Index(0, ((axis, 1),)))) for axis, step in terms.items()]
     if any(each.stride != 1 or each.places != 1 for _, each in parts):
         raise AccessError(f"expected an index with one stride, found {expr}")
+    taps = [axis for axis in copied if axis in terms][:-1]
     merged: dict[Var, int] = {}
-    for step, each in parts:
-        for axis, own in each.terms:
-            merged[axis] = merged.get(axis, 0) + step * own
+    apart: dict[Var, int] = {}
+    for axis, (step, each) in zip(terms, parts, strict=True):
+        into = apart if axis in taps else merged
+        for own, by in each.terms:
+            into[own] = into.get(own, 0) + step * by
     base = constant + sum(step * (each.base + each.offset) for step, each in parts)
-    return Index(size, tuple(merged.items()), base)
+    return Index(size, tuple(merged.items()), base, apart=tuple(apart.items()))

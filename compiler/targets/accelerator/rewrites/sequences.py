@@ -316,11 +316,18 @@ class _Sequences:
         return made, *self.unfolded_form(node)
 
     def order_of_input(self, node: Node) -> Order | None:
-        """The axes of a sequence [1, T, C] in its image, where that is quantized for it."""
+        """The axes of a sequence [1, T, C] in its image, where that is quantized for it; None of a
+        signal [1, C, L], which becomes an image of one row."""
         made = [name for name in operands(node) if self.around.maker(name, Node)]
         makers = [self.around.maker(name, ops.Quantize) for name in made]
         early = [maker is not None and is_early(maker, self.around) for maker in makers]
-        sequence = len(self.shape(node.output)) == len(SEQUENCE.perm)
+        shape = self.shape(node.output)
+        signal = any(
+            self.shape(reader.output) == (*shape[:2], 1, shape[2])
+            for reader in self.around.readers(node.output)
+            if isinstance(reader, ops.QReshape) and len(shape) == len(SEQUENCE.perm)
+        )
+        sequence = len(shape) == len(SEQUENCE.perm) and not signal
         return SEQUENCE if sequence and early and all(early) else None
 
     def cluster(self, node: ops.Quantize) -> Made:

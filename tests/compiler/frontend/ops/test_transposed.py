@@ -25,7 +25,7 @@ def transposed(shape, outputs, kernel, groups=1, seed=0, **attributes):
         [helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], group=groups, **attributes)],
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", "c", "h", "w"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", "c", "h", "w"][: len(shape)])],
         [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(bias, "b")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -38,12 +38,12 @@ def kinds(graph):
 @settings(max_examples=40)
 @given(data=st.data())
 def test_any_geometry(data):
-    draw = data.draw
+    draw, rank = data.draw, data.draw(st.integers(1, 2))
     size = st.integers(1, 6)
-    kernel, strides = draw(st.tuples(size, size)), draw(st.tuples(*[st.integers(1, 3)] * 2))
+    kernel, strides = draw(st.tuples(*[size] * rank)), draw(st.tuples(*[st.integers(1, 3)] * rank))
     pads = [draw(st.integers(0, k - 1)) for k in (*kernel, *kernel)]
-    shape = (draw(st.integers(1, 2)), 4, draw(size), draw(size))
-    cuts = zip(shape[2:], kernel, strides, pads[:2], pads[2:], strict=True)
+    shape = (draw(st.integers(1, 2)), 4, *(draw(size) for _ in kernel))
+    cuts = zip(shape[2:], kernel, strides, pads[:rank], pads[rank:], strict=True)
     sizes = [(n - 1) * s + k - low - high for n, k, s, low, high in cuts]
     assume(min(sizes) > 0)
     groups = draw(st.sampled_from([1, 2]))
@@ -66,6 +66,14 @@ def test_the_usual_ones_multiply_no_zeros(kernel, stride, pads, parts):
     assert ops.Take not in kinds(graph)
     taps = sum(graph.constants[node.weight][0, 0].size for node in convolutions)
     assert taps == kernel * kernel
+
+
+def test_signals_multiply_no_zeros():
+    graph = import_model(transposed((1, 3, 7), 2, (5,), strides=[5]))
+    convolutions = [node for node in graph.nodes if isinstance(node, ops.Conv2d)]
+    assert len(convolutions) == 5
+    assert {graph.constants[node.weight].shape for node in convolutions} == {(2, 3, 1, 1)}
+    assert ops.Take not in kinds(graph)
 
 
 def test_a_filter_that_is_computed_stays_whole():

@@ -91,7 +91,7 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     weight, tiles = weights(size, "weight", weights4=shape.weights4)
     bias = te.placeholder((*planes, blocks, bo), "int32", "bias")
 
-    padded = _pad(data, shape)
+    padded = _spread(data, shape) if shape.spread else _pad(data, shape)
     ci, cs = te.reduce_axis((0, shape.inputs), "ci"), te.reduce_axis((0, si), "cs")
     ky, kx = te.reduce_axis((0, kh), "ky"), te.reduce_axis((0, kw), "kx")
     i = te.reduce_axis((0, bi), "i")
@@ -99,7 +99,10 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
 
     def reduce(*at: Expr) -> Expr:
         *images, g, o, y, x, s, l = at
-        pixel = padded[(*images, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i)]
+        if shape.spread:
+            pixel = padded[(*images, kx, g, ci, y * sy, x, cs, i)]
+        else:
+            pixel = padded[(*images, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i)]
         tap = tiles[g, o, s, ci, cs, ky, kx, l, i]
         product = pixel.astype("int32") * tap.astype("int32")
         start = bias[(*images[1:], _channels(shape, so, g, o, s), l)]
@@ -377,6 +380,20 @@ def _double_buffer(s: Schedule, shape: ConvSizes, tile: ConvTile, inp: Tensor, w
     kept = kept_copies(shape, tile)
     s[inp].double_buffer(kept if tile.stationary == "inp" else tile.stages)
     s[wgt].double_buffer(kept if tile.stationary == "wgt" else tile.stages)
+
+
+def _spread(data: Tensor, shape: ConvSizes) -> Tensor:
+    """The image once for each tap of a window of one row, moved by it, with an axis of taps behind
+    those of images."""
+    *images, g, c, _, _, sub, lanes = data.shape
+    taps, apart, fy = shape.kernel[1], shape.dilations[1], shape.sampling[0]
+
+    def value(*at: Expr) -> Expr:
+        *first, tap, g, c, y, x, s, i = at
+        return data[(*first, g, c, y * fy, x + tap * apart, s, i)]
+
+    size = (*images, taps, g, c, shape.out_height, shape.out_width, sub, lanes)
+    return te.compute(size, value, "spread")
 
 
 def _pad(data: Tensor, shape: ConvSizes) -> Tensor:

@@ -11,6 +11,8 @@ from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
 from vdla.support.numbers import ceil_div
 
+APART = 64  # dilation from which on taps are loaded one by one
+
 
 @dataclass(frozen=True)
 class Residual:
@@ -108,6 +110,13 @@ class ConvSizes(Windowed):
         """
         (kh, kw), (sy, sx) = self.kernel, self.strides
         return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+    @property
+    def spread(self) -> bool:
+        """Whether each tap of a window has loads of its own: what lies between taps that are far
+        apart is more than tiles hold."""
+        apart = self.kernel[1] > 1 and self.dilations[1] >= APART
+        return apart and self.kernel[0] == 1 and self.strides[1] == 1 and not self.padded
 
     @property
     def moving(self) -> bool:

@@ -149,10 +149,11 @@ class Space:
         step, part = Loop("step", e.acc.reduce_axis[0], tile.inputs), Loop("part", o, tile.weights)
         in_tile, in_step = len(outer), len(outer) + 1
         portions = tile.outputs // tile.weights
-        inp = Issue("inp", in_step, tile.inputs, e.data)  # one LOAD per channel block
+        copies = self.shape.kernel[1] if self.shape.spread else 1
+        inp = Issue("inp", in_step, tile.inputs * copies, e.data)  # one LOAD per channel block
         wgt = Issue("wgt", in_step + 1, 1, e.weight)
         if tile.stationary == "inp":
-            inp = Issue("inp", outer.index(over["x"]) + 1, inputs, e.data)
+            inp = Issue("inp", outer.index(over["x"]) + 1, inputs * copies, e.data)
         if tile.stationary == "wgt":
             count = inputs // tile.inputs * portions
             wgt = Issue("wgt", outer.index(over["o"]) + 1, count, e.weight)
@@ -176,15 +177,17 @@ class Space:
         down, across = nest.tiles(y), nest.tiles(x)
         rows, cols = s.out_height / down, s.out_width / across
         *_, tall, wide, _, _ = nest.spans(e.data, nest.inside("step"))
+        copies = s.kernel[1] if s.spread else 1
+        wide = wide // copies
         seen = np.minimum(tall, s.height) * np.minimum(wide, s.width)
         run = np.minimum(wide, s.width)
         if s.sampling[1] > 1:
             run = np.ones_like(run)
-        elif not (s.pads[1] or s.pads[3]):
+        elif not (s.pads[1] or s.pads[3] or s.spread):
             run = np.where(wide >= s.width, seen, run)
         inp = tile.inputs * transfer(seen * block, run * block, c)
         inp += tile.inputs * self.si * np.maximum(tall * wide - seen, 0)  # what is padded
-        inp *= s.planes
+        inp *= s.planes * copies
         weights = nest.portion("wgt", "part")
         outs, pixels = tile.outputs * self.so, rows * cols
         stored = block * np.dtype(e.out.dtype).itemsize

@@ -75,6 +75,25 @@ def test_several_axes_in_one_index():
     assert nest.held(bias, 2) == 4
 
 
+@given(st.data())
+def test_taps_apart_are_loaded_one_by_one(data):
+    """A stage that copies a row for each tap loads each tap's places, whatever lies between."""
+    outputs, kernel = data.draw(st.integers(2, 12)), data.draw(st.integers(2, 4))
+    dilation, tile = data.draw(st.integers(1, 30)), data.draw(st.integers(1, outputs))
+    size = outputs + (kernel - 1) * dilation
+    row = te.placeholder((size,), "int8", "row")
+    taps = te.compute((kernel, outputs), lambda k, x: row[x + k * dilation], "taps")
+    k = te.reduce_axis((0, kernel), "k")
+    acc = te.compute((outputs,), lambda x: te.sum(taps[k, x].astype("int32"), axis=k), "acc")
+    out = te.compute((outputs,), lambda x: acc[x] + te.const(1), "out")
+    (index,) = accesses(out)[row]
+    (axis,) = out.axis
+    assert index.span({axis: tile}) == tile * kernel
+    last = (outputs - 1) % tile + 1
+    wanted = Portions(tile * kernel, tile * kernel, last * kernel, outputs * kernel)
+    assert index.portions({axis: tile}) == wanted
+
+
 def test_entries_that_hold_several_places():
     """Two nibbles of a byte: a portion touches every byte of which it reads one."""
     data = te.placeholder((3, 8), "uint8", "data")
