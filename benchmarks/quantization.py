@@ -43,7 +43,7 @@ from vdla.support.errors import UserError
 
 Array = NDArray[Any]
 LIST = Path(__file__).with_suffix(".toml")
-UNSEEN = 8  # samples that a network is measured on
+UNSEEN = 32  # samples that a network is measured on
 RATE = 16000  # of sounds
 TEXT = """The quick brown fox jumps over a lazy dog while 1234567890 people pay $42.50 for Invoice
 No 77-B; please SIGN here: total amount due by March"""

@@ -283,8 +283,9 @@ def _gates_first(node: QGates, editor: Editor) -> Made:
     after:  a = QGates(x): [200, 64]; g = Take(a)
     """
     maker = editor.maker(node.data, ops.QTake)
-    order = maker and _order_of_rows(maker, editor)
-    if maker is None or order is None or node.addend is not None:
+    if maker is None or node.addend is not None:
+        return None
+    if (order := _order_of_rows(maker, editor)) is None:
         return None
     gates, hidden = editor.shape(node.bias)
     rows = [row * gates + gate for row in order for gate in range(gates)]
@@ -301,8 +302,10 @@ def _gates_first(node: QGates, editor: Editor) -> Made:
 def _one_take(node: ops.Take, editor: Editor) -> Made:
     """One node that takes rows of rows that are taken."""
     maker = editor.maker(node.data, ops.Take) if type(node) is ops.Take else None
-    rows, before = _order_of_rows(node, editor), maker and _order_of_rows(maker, editor)
-    if maker is None or rows is None or before is None:
+    if maker is None:
+        return None
+    rows, before = (_order_of_rows(each, editor) for each in (node, maker))
+    if rows is None or before is None:
         return None
     places = (*(before[row] for row in rows), *range(node.shape[1]))
     return (replace(node, data=maker.data, places=places),)
@@ -316,11 +319,16 @@ def _parts_in_order(node: ops.QTake, editor: Editor) -> Made:
     if any(editor.shape(part)[0] != 1 for part in maker.parts):
         return None
     editor.erase(maker)
-    scales = maker.requant.scale
-    parts, zeros, own = ([each[n] for n in order] for each in (maker.parts, maker.zeros, scales))
-    requant = replace(maker.requant, scale=tuple(own))
-    fields = {"parts": tuple(parts), "zeros": tuple(zeros), "requant": requant}
-    return (replace(maker, name=node.name, output=node.output, **fields),)
+    requant = replace(maker.requant, scale=tuple(maker.requant.scale[n] for n in order))
+    joined = replace(
+        maker,
+        name=node.name,
+        output=node.output,
+        parts=tuple(maker.parts[n] for n in order),
+        zeros=tuple(maker.zeros[n] for n in order),
+        requant=requant,
+    )
+    return (joined,)
 
 
 def _order_of_rows(node: ops.Take | ops.QTake, editor: Editor) -> tuple[int, ...] | None:
