@@ -17,7 +17,7 @@ KINDS = {  # of a command whose objects are of several kinds: the schema's name 
     "compare": lambda p: "-configs" if len(p["config"]) > 1 else p["latencies"] and "-latency",
     "configs": lambda p: (p["name"] or p["board"]) and "-one",
     "evaluate": lambda p: p["stdin"] and "-stdin",
-    "run": lambda p: (p["check"] and "-check") or (p["profile"] and "-profile"),
+    "run": lambda p: next((f"-{n}" for n in ("check", "profile", "explain") if p[n]), ""),
     "tune": lambda p: p["target"] != "accelerator" and "-functions",
 }
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         search_quantization,
     )
     from vdla.api.ready import prepare as prepare
-    from vdla.api.runs import check, profile, run
+    from vdla.api.runs import check, explain, profile, run
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
@@ -55,7 +55,7 @@ HOMES = {
         "search_quantization",
     ),
     "vdla.api.ready": ("prepare",),
-    "vdla.api.runs": ("check", "profile", "run"),
+    "vdla.api.runs": ("check", "explain", "profile", "run"),
     "vdla.api.synthesis": ("synth",),
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
@@ -70,8 +70,8 @@ HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "erf", "evaluate", "explore_designs", "fn", "gelu", "host_time", "intrinsics", "load",
-    "offload", "package", "parse", "profile", "prune", "quantization_accuracy",
+    "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "host_time", "intrinsics",
+    "load", "offload", "package", "parse", "profile", "prune", "quantization_accuracy",
     "quantization_noise", "quantization_score", "quantize", "register_operator", "relu", "run",
     "same_schedule", "scan", "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax",
     "sweep", "synth", "te", "tune", "while_loop",

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vdla.analysis.difference import Check, per_cluster, per_layer, relative_bound, whole
+from vdla.analysis.explanation import Explanation, explanation
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
 from vdla.api.models import compile_options, given_shapes
 from vdla.api.modules import random_inputs
 from vdla.api.ready import prepare
 from vdla.api.remote import remote
+from vdla.boards import find_board
 from vdla.compiler.build import import_graph
 from vdla.compiler.frontend.onnx import is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
@@ -104,3 +106,20 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
             return served.profile(_inputs(served.module, options))
     ready, _ = prepare(model, options)
     return profiled(ready, _inputs(ready.module, options), progress=options.progress)
+
+
+@takes(Run)
+def explain(model: Module | str | Path, options: Run) -> Explanation:
+    """Causes for which operators of a model stay on the host, what they cost, and what would remove
+    them; on random inputs unless some are given.
+
+    Raises:
+        As ``run``.
+    """
+    require(options, explain=True)
+    ready, config = prepare(model, options)
+    if not ready.module.accelerated:
+        raise UsageError("--explain: expected a module for an accelerator, found one without")
+    board = find_board(options.board) if options.board else None
+    own = profiled(ready, _inputs(ready.module, options), progress=options.progress)
+    return explanation(ready.module, own, config, board)

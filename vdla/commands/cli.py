@@ -126,6 +126,9 @@ def run(
     profile: Annotated[
         bool, Option("--profile", help="Time each step, beside the processor's peak.")
     ] = False,
+    explain: Annotated[
+        bool, Option("--explain", help="Say why operators stay on the host.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input.
@@ -137,14 +140,22 @@ def run(
         vdla run resnet18 -c paper --trace trace.json
         vdla run model.int8.onnx -c paper --input x.npz --output y.npz
         vdla run model.onnx --device cpu --check
+        vdla run model.int8.onnx -c paper-full --explain
         vdla run digits --device board --board ulx3s --virtual
         vdla run model.onnx --farm tls://127.0.0.1:8786 --resource board:ulx3s
     """
-    if check and profile:
-        raise UsageError("--profile: expected no --check, found both")
-    require(options, files, check=check, profile=profile)
+    chosen = [
+        name
+        for name, given in (("check", check), ("profile", profile), ("explain", explain))
+        if given
+    ]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[1]}: expected no --{chosen[0]}, found both")
+    require(options, files, check=check, profile=profile, explain=explain)
     if check:
         from vdla.commands.check import check as command
+    elif explain:
+        from vdla.commands.explain import explain as command
     elif profile:
         from vdla.commands.profile import profile as command
     else:

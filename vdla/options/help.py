@@ -31,6 +31,7 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     "The device and the host": devices.SECTION,
     "Measurement": (
         "--latency", "--same-schedule", "--energy", "--check", "--samples", "--images", "--profile",
+        "--explain",
         "--level", "--coverage", "--programs", "--memories", "--netlist",
     ),
     "The search": (

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ON_BOARD = Only("device", "board")
 WITH_BOARD = Only("device", "board", "sim", "rtl")
 ON_SIMULATOR = Only("device", "sim")
-RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
+RUN_ALONE = tuple(Only(name, given=False) for name in ("check", "profile", "explain"))
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Run(Placed):
     placement: str = devices.placement()
     strict: bool = fields.strict()
     turns: int = fields.turns()
-    farm: str | None = fields.farm(Only("check", given=False))
+    farm: str | None = fields.farm(Only("check", given=False), Only("explain", given=False))
     resource: str | None = devices.resource()
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
@@ -182,7 +182,7 @@ class RunFiles:
     )
     images: int | None = option(
         None, "--images", typed=int | None, min=1,
-        only=(Only("input", given=False), Only("profile", given=False)),
+        only=tuple(Only(name, given=False) for name in ("input", "profile", "explain")),
         help="Of a bundled model's test images, so many; default: all; one on a virtual board or "
         "a farm's, none with --check.",
     )  # fmt: skip

@@ -36,6 +36,7 @@ COMMANDS = {  # quick ones; the rest of the tests check the others, wherever the
     "package": [("package", "digits")],
     "run": [("run", "digits", "-c", "tiny", *ENERGY), ("run", "digits", "--device", "cpu")],
     "run-check": [("run", "digits", "-c", "tiny", "--check")],
+    "run-explain": [("run", "digits", "-c", "tiny", "--explain")],
     "run-profile": [("run", "digits", "-c", "tiny", "--profile")],
     "tune": [("tune", "digits", "-c", "tiny", "--layer", "fc", "--trials", "1", "--log", "t")],
     "tune-functions": [("tune", "digits", "--target", "cpu", "--layer", "fc", "--trials", "1",

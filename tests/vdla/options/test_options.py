@@ -154,7 +154,7 @@ def test_the_functions_refuse_it_as_well(tmp_path):
 
 def test_every_condition_names_an_option_that_there_is():
     """What an option's ``only`` names is a field of its class, or another option of its command."""
-    flags = {"check", "profile", "input", "images", "device"}
+    flags = {"check", "explain", "profile", "input", "images", "device"}
     for kind in (Compile, Run, RunFiles, Compare, Tune, Lockstep, Synth):
         known = {field.name for field in fields(kind)} | flags
         for field in fields(kind):
