@@ -41,7 +41,7 @@ from vdla.names.models import model_file, model_files
 
 NETWORKS = (
     "resnet18", "mobilenet", "scenes", "dqn", "dcgan", "mobilenetv2", "efficientnet-lite0",
-    "yolo-nano", "unet",
+    "yolo-nano", "unet", "mobilenetv3", "resnet18-nhwc", "speech-bilstm", "audio-encoder",
 )  # fmt: skip
 VTHREADS = 2
 MARK, END = "<!-- BEGIN benchmarks/networks.py -->\n", "<!-- END -->"

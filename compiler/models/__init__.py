@@ -31,6 +31,10 @@ MODELS = {
     "characters": "an LSTM trained to say which character of a text comes next, 64 at a time",
     "patches": "a vision transformer trained on scikit-learn's 8x8 digits, in patches",
     "lstm-lm": "a language model of two LSTM of 650, 35 words of 10,000, int8",
+    "mobilenetv3": "MobileNetV3 small with its gates, 224x224, int8",
+    "resnet18-nhwc": "ResNet-18 as TensorFlow exports it: channels last, normalization in pieces",
+    "speech-bilstm": "two bidirectional LSTM of 128 as onnxruntime's quantizer leaves them",
+    "audio-encoder": "an encoder of sounds like Whisper's, of which only products are quantized",
 }
 
 

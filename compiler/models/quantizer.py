@@ -189,6 +189,19 @@ def quantize_model(
     quantizer.write(recipe, Path(target))
 
 
+def quantize_types(
+    model: onnx.ModelProto, target: str | Path, samples: Samples, types: Sequence[str]
+) -> None:
+    """Writes what onnxruntime's quantizer by itself makes of a model: operators of some types, or
+    of all that it knows, are quantized, and what it leaves in floats stays so.
+
+    Raises:
+        ModelError: onnxruntime can't.
+    """
+    quantizer = Quantizer(model, model.graph.name, samples)
+    quantizer.write(Recipe(types=tuple(types), recurrent=False), Path(target))
+
+
 class Quantizer:
     """A network of floats, and samples of it, quantized by one recipe after another.
 
@@ -333,7 +346,7 @@ class Quantizer:
             round_in_groups(model, floats, recipe.group, inputs, self.progress)
         elif inputs:
             round_by_inputs(model, inputs, self.progress)
-        if has_recurrent(floats):
+        if recipe.recurrent and has_recurrent(floats):
             model = quantize_recurrent(model, recurrent_ranges(floats, self.samples))
         if self.noted:
             note_shapes(model, self.noted)
@@ -360,6 +373,7 @@ class Quantizer:
             activation_type=QuantType.QUInt8 if recipe.unsigned else QuantType.QInt8,
             weight_type=weights["int8" if recipe.group else recipe.weights],
             nodes_to_exclude=list(recipe.exclude),
+            op_types_to_quantize=list(recipe.types) or None,
             calibrate_method=CalibrationMethod[methods[recipe.method]],
             extra_options=_options(recipe),
         )

@@ -27,6 +27,8 @@ class Recipe:
     ``unsigned``; those of ``bits16``, by name, have 16 bits, and so do all whose rounding to 8 bits
     has a signal-to-noise ratio below ``bits16_below`` dB. ``weights`` are "int8" or "int4",
     with a scale for each output channel, and of int4 for each ``group`` of input channels (0: all).
+    ``types`` are the operators that are quantized; of none, all that onnxruntime's quantizer knows,
+    and, with ``recurrent``, LSTM and GRU.
 
     Before that, ``equalize`` gives all channels between two layers ranges alike, ``smooth`` moves
     that share of the ranges of a normalization's channels into the weights behind it, ``gptq``
@@ -46,6 +48,8 @@ class Recipe:
     bits16_below: float | None = None
     weights: str = WEIGHTS[0]
     group: int = 0
+    types: Sequence[str] = ()
+    recurrent: bool = True
     equalize: bool = False
     smooth: float = 0.0
     gptq: bool = False

@@ -15,6 +15,7 @@ from vdla.compiler.graph.types import Array
 from vdla.compiler.models import (
     builder,
     networks,
+    published,
     quantizer,
     recurrent,
     recurrent_quantizer,
@@ -22,19 +23,20 @@ from vdla.compiler.models import (
     vision,
 )
 from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
-from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.quantizer import Samples, quantize_model
 from vdla.support.files import cache_folder, digest, is_sealed, seal
 
 
 @dataclass(frozen=True)
 class Network:
-    """Recipe of a network: the function that builds it, the sources that it is built from, and the
-    samples that it is calibrated on.
+    """Recipe of a network: the function that builds it, the sources that it is built from, the
+    samples that it is calibrated on, and what writes its quantized form.
     """
 
     build: Callable[[], onnx.ModelProto]
     sources: tuple[ModuleType, ...]
     samples: Callable[[], Array]
+    write: Callable[[onnx.ModelProto, Path, Samples], None] = quantize_model
 
 
 def _pictures(shape: tuple[int, ...]) -> Callable[[], Array]:
@@ -42,6 +44,7 @@ def _pictures(shape: tuple[int, ...]) -> Callable[[], Array]:
 
 
 CLASSIC, RECENT = (builder, networks, quantizer), (builder, networks, quantizer, vision)
+OTHERS = (builder, networks, published, quantizer, recurrent, transformers)
 SEQUENCES = (builder, quantizer, recurrent, recurrent_quantizer, transformers)
 
 
@@ -59,6 +62,14 @@ NETWORKS = {
     "yolo-nano": Network(vision.yolo_nano, RECENT, _pictures(vision.SCENE)),
     "unet": Network(vision.unet, RECENT, _pictures(vision.SLICE)),
     "lstm-lm": Network(_language_model, SEQUENCES, recurrent.texts),
+    "mobilenetv3": Network(published.mobilenet_v3, OTHERS, _pictures(networks.IMAGE)),
+    "resnet18-nhwc": Network(published.resnet18_nhwc, OTHERS, published.photos),
+    "speech-bilstm": Network(
+        published.speech_bilstm, OTHERS, published.speech, published.write_as_left
+    ),
+    "audio-encoder": Network(
+        published.audio_encoder, OTHERS, published.sounds, published.write_products
+    ),
 }
 
 
@@ -99,7 +110,7 @@ def _built(name: str, network: Network) -> Path:
     if not is_sealed(path):
         samples = [{"input": x[None]} for x in network.samples()]
         try:
-            quantize_model(network.build(), path, samples)
+            network.write(network.build(), path, samples)
             seal(path)
         except OSError as error:
             expected = "a folder that can be written (VDLA_CACHE names another)"

@@ -225,6 +225,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     )
 
 
+OTHERS = ("mobilenetv3", "resnet18-nhwc", "speech-bilstm", "audio-encoder")
 RECENT = ("dqn", "dcgan", "mobilenetv2", "efficientnet-lite0", "yolo-nano", "unet")
 
 
@@ -245,7 +246,7 @@ def test_recent_networks_agree_with_onnxruntime(name):
 def test_names():
     assert list(MODELS) == [
         "resnet18", "resnet18-convs", "mobilenet", "digits", "scenes", *RECENT, "characters",
-        "patches", "lstm-lm",
+        "patches", "lstm-lm", *OTHERS,
     ]  # fmt: skip
     with pytest.raises(KeyError):
         model_path("alexnet")
