@@ -25,7 +25,7 @@ class Rows(Net):
         self.channels["input"] = channels
 
     def turned(self, x: str, make: Callable[[str], str]) -> str:
-        """What an operator of N, C, H, W makes of an image, as N, H, W, C."""
+        """The result of an operator of N, C, H, W as N, H, W, C."""
         return self.node("Transpose", make(self.node("Transpose", x, perm=FRONT)), perm=BACK)
 
     def layer(self, x: str, channels: int, kernel: int, stride: int = 1, **other: Any) -> str:
@@ -119,8 +119,8 @@ def boxes() -> onnx.ModelProto:
     heads = []
     for level in (fine, coarse):
         own = b.silu(b.conv(level, 16, 1))
-        there, kinds = b.silu(b.conv(own, 16, 3)), b.silu(b.conv(own, 16, 3))
-        ends = b.conv(there, 4, 1), b.conv(there, 1, 1), b.conv(kinds, 3, 1)
+        place, kinds = b.silu(b.conv(own, 16, 3)), b.silu(b.conv(own, 16, 3))
+        ends = b.conv(place, 4, 1), b.conv(place, 1, 1), b.conv(kinds, 3, 1)
         head = b.concat(ends[0], *[b.node("Sigmoid", end) for end in ends[1:]])
         heads.append(b.node("Reshape", head, b.constant([1, 8, -1], np.int64)))
     return b.model(b.node("Transpose", b.concat(*heads, axis=2), perm=[0, 2, 1]))

@@ -4,7 +4,8 @@
     python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c,all
 
 Models are those of ``stranger_models.py`` and ``stranger_exports.py``, CNNs, and of
-``stranger_sequences.py``, transformers and recurrent cells: names with commas, or ``cnns`` or ``sequences`` for all of a kind.
+``stranger_sequences.py``, transformers and recurrent cells: names with commas, or ``cnns`` or
+``sequences`` for all of a kind.
 
 - host: what the host runs between the accelerator's first and last operator, conversions of numbers
   and of their layout too (``-v`` prints each with its reason);

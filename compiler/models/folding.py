@@ -124,7 +124,7 @@ class _Folder:
     def layer(self, node: onnx.NodeProto) -> _Layer | None:
         """A layer whose weights and bias are known and whose product is plain; else None."""
         weight = self.values.get(node.input[1])
-        name = node.input[2] if len(node.input) > 2 else ""  # noqa: PLR2004
+        name = node.input[2] if len(node.input) > 2 else ""
         bias = self.values.get(name)
         if weight is None or weight.dtype != np.float32 or (name and bias is None):
             return None
@@ -137,7 +137,7 @@ class _Folder:
         axis = 0 if turned else LAYERS[node.op_type]
         if weight.ndim <= axis or (bias is not None and bias.size != weight.shape[axis]):
             return None
-        if node.op_type == "MatMul" and weight.ndim != 2:  # noqa: PLR2004
+        if node.op_type == "MatMul" and weight.ndim != 2:
             return None
         return _Layer(node, weight, bias, axis)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
@@ -12,39 +13,77 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.products import FloatProducts
 from vdla.compiler.graph.types import Array, Shape
 
+IMAGE = 4  # axes
+
 
 def fold_scales(graph: Graph) -> Graph:
     """Moves a factor and an offset of each channel into the weights of what they are applied to.
 
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
+
+    Of an image that no product makes, several in a row become one:
+
+    before: y = Add(Mul(Sub(x, m), f), o)            after: y = BatchNorm(x, f, o - m*f)
     """
-    return rewrite(graph, _normalized, _combined)
+    return rewrite(graph, _combined, _joined)
 
 
-def _normalized(node: ops.BatchNorm, editor: Editor) -> Made:
-    """Products with the factor and the offset of a normalization in their weights."""
-    factor, offset = editor.constants[node.factor], editor.constants[node.offset]
-    return _scaled(node, node.data, factor, offset, editor)
+Affine = ops.Add | ops.Binary | ops.BatchNorm
 
 
-def _combined(node: ops.Add | ops.Binary, editor: Editor) -> Made:
-    """Products with one constant of each channel in their weights, which is a factor or an
-    offset."""
+def _combined(node: Affine, editor: Editor) -> Made:
+    """Products with a factor and an offset of each channel in their weights."""
+    terms = _terms(node, editor)
+    return None if terms is None else _scaled(node, *terms, editor)
+
+
+def _joined(node: Affine, editor: Editor) -> Made:
+    """The normalization that two nodes are, where a factor or an offset is one of each channel."""
+    last = _terms(node, editor)
+    maker = editor.own_maker(last[0], get_args(Affine)) if last else None
+    first = _terms(maker, editor) if maker else None
+    if last is None or first is None or maker is None or len(editor.shape(node.output)) != IMAGE:
+        return None
+    (data, factor, offset), (_, by, plus) = first, last
+    with np.errstate(all="ignore"):
+        values = factor * by, offset * by + plus
+    if all(np.ptp(each) == 0 for each in values) or not all(np.isfinite(values).ravel()):
+        return None  # one number for all channels is a function of each element
+    names = (
+        editor.constant(f"{node.name}.{what}", value)
+        for what, value in zip(("factor", "offset"), values, strict=True)
+    )
+    editor.erase(maker)
+    by_name, plus_name = names
+    return ops.BatchNorm(
+        name=node.name, output=node.output, data=data, factor=by_name, offset=plus_name
+    )
+
+
+def _terms(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
+    """The data of a node, and the factor and the offset of each channel that it applies; None for
+    one that does something else."""
+    known = editor.constants
+    if isinstance(node, ops.BatchNorm):
+        return node.data, known[node.factor], known[node.offset]
+    if not isinstance(node, ops.Add | ops.Binary):
+        return None
     function, shape = getattr(node, "function", "add"), editor.shape(node.output)
-    a, b = node.a, node.b
-    if a in editor.constants and function in ("add", "mul"):
-        a, b = b, a
-    value = _by_channel(editor.constants.get(b), shape)
-    if value is None or editor.shape(a) != shape:
+    turned = node.a in known
+    data, other = (node.b, node.a) if turned else (node.a, node.b)
+    value = _by_channel(known.get(other), shape)
+    if value is None or editor.shape(data) != shape:
         return None
     one, none = np.ones_like(value), np.zeros_like(value)
-    if function in ("add", "sub"):
-        return _scaled(node, a, one, value if function == "add" else -value, editor)
-    if function not in ("mul", "div"):
+    if function in ("add", "mul"):
+        return (data, one, value) if function == "add" else (data, value, none)
+    if function == "sub":
+        return (data, -one, value) if turned else (data, one, -value)
+    if function != "div" or turned:
         return None
     with np.errstate(all="ignore"):
-        return _scaled(node, a, value if function == "mul" else 1 / value, none, editor)
+        return data, 1 / value, none
 
 
 def _scaled(node: Node, data: str, factor: Array, offset: Array, editor: Editor) -> Made:

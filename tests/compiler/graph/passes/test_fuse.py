@@ -14,6 +14,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import (
+    FIRST,
     PIPELINE,
     fold,
     fuse_integer,
@@ -469,7 +470,7 @@ def test_every_pass_keeps_the_meaning():
 def test_dump_gets_the_graph_after_every_pass():
     seen = []
     optimize(imported(conv_block), dump=lambda name, graph: seen.append((name, graph)))
-    assert [n for n, _ in seen] == ["imported", *(each.name for each in PIPELINE)]
+    assert [n for n, _ in seen] == ["imported", *(each.name for each in (*FIRST, *PIPELINE))]
     assert "QConv2d(" in format_graph(seen[-1][1])
 
 
