@@ -13,7 +13,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.products import FloatProducts
 from vdla.compiler.graph.types import Array, Shape
 
-IMAGE = 4  # axes
+IMAGE, VECTOR = 4, 2  # axes
 
 
 def fold_scales(graph: Graph) -> Graph:
@@ -164,12 +164,13 @@ def _computed(node: Node, editor: Editor) -> Made:
 
 
 def fold_flatten(graph: Graph) -> Graph:
-    """Lets a dense layer read a pooled 1x1 image as it is.
+    """Lets a dense layer read a pooled 1x1 image as it is, and write one.
 
     before: QDense(QReshape(x[N, C, 1, 1]))             after: QDense(x)
     before: QDense(QClip(QReshape(x[N, C, 1, 1])))      after: QDense(QClip(x))
+    before: QReshape(QDense(x)): [N, O, 1, 1]           after: QConv2d(QReshape(x))
     """
-    return rewrite(graph, _clipped_first, _unflattened)
+    return rewrite(graph, _clipped_first, _unflattened, _pixel_first)
 
 
 def _clipped_first(node: ops.QClip, editor: Editor) -> Made:
@@ -193,3 +194,30 @@ def _unflattened(node: ops.QDense, editor: Editor) -> Made:
     if source is None or shape[2:] != (1, 1) or editor.shape(node.data) != shape[:2]:
         return None
     return replace(node, data=source.data)
+
+
+def _pixel_first(node: ops.QReshape, editor: Editor) -> Made:
+    """The reshape of a vector to a pixel before what makes the vector; nothing where that is a
+    pixel's."""
+    vector, pixel = editor.shape(node.data), editor.shape(node.output)
+    if len(vector) != VECTOR or pixel != (*vector, 1, 1):
+        return None
+    back = editor.maker(node.data, ops.QReshape)
+    if back is not None and editor.shape(back.data) == pixel and node.output not in editor.outputs:
+        editor.rename(node.output, back.data)
+        return ()
+    maker = editor.own_maker(node.data, (ops.QDense, ops.QTable, ops.QClip))
+    shape = editor.shape(maker.data) if maker else ()
+    if maker is None or shape not in (shape[:2], (*shape[:2], 1, 1)):
+        return None
+    editor.erase(maker)
+    early, first = maker.data, list[Node]()
+    if len(shape) == VECTOR:
+        early = editor.like(f"{maker.data}.pixel", (*shape, 1, 1), maker.data)
+        first.append(replace(node, data=maker.data, output=early))
+    if not isinstance(maker, ops.QDense):
+        return *first, replace(maker, data=early, output=node.output)
+    array = editor.constants[maker.weight]
+    weight = editor.constant(f"{maker.weight}.pixel", array.reshape(*array.shape, 1, 1))
+    fields = {**maker.values(), "data": early, "weight": weight, "output": node.output}
+    return *first, ops.QConv2d(**fields)
