@@ -114,11 +114,11 @@ class _Region:
     around: Neighbours
 
     def gain(self) -> int:
-        """What the transpositions that go cost, less what those that come do."""
+        """Cost of the transpositions that go, less that of those that come."""
         return sum(self.entry(name) + self.leaving(name) for name in self.names)
 
     def entry(self, name: str) -> int:
-        """What the maker of a tensor brings: a transposition may go, or has to come."""
+        """Gain at the maker of a tensor: a transposition may go, or has to come."""
         maker = self.around.maker(name, Node)
         if maker is not None and _is_back(maker):
             return 0 if _is_left(name, self.around) else INSIDE
@@ -128,7 +128,7 @@ class _Region:
         return -AT_END if name in self.around.inputs else -INSIDE
 
     def leaving(self, name: str) -> int:
-        """What the readers of a tensor bring: transpositions that go; one that comes for others."""
+        """Gain at the readers of a tensor: transpositions go, and one comes for others."""
         around = self.around
         meeting = [each for each in around.readers(name) if _meets(each, around)]
         gone = len(meeting) * (AT_END if name in around.inputs else INSIDE)

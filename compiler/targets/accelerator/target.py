@@ -15,6 +15,7 @@ from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
+from vdla.compiler.graph.passes.round_weights import round_weights
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
 from vdla.compiler.graph.spec import LAYOUT, Pass
@@ -122,7 +123,10 @@ class Accelerator(Target):
             Pass("unroll", unroll),
             Pass("fuse_wide", fused, adds=frozenset((ops.FlipSign,))),
         )
-        if self.strict or not normalizes(self.config):
+        if self.strict:
+            return first
+        first = *first, Pass("round_weights", round_weights)
+        if not normalizes(self.config):
             return first
         return (
             *first,
