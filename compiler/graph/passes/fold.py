@@ -207,17 +207,20 @@ def _pixel_first(node: ops.QReshape, editor: Editor) -> Made:
         editor.rename(node.output, back.data)
         return ()
     maker = editor.own_maker(node.data, (ops.QDense, ops.QTable, ops.QClip))
-    shape = editor.shape(maker.data) if maker else ()
-    if maker is None or shape not in (shape[:2], (*shape[:2], 1, 1)):
+    if maker is None or maker.epilogue:
+        return None
+    data, first = maker.inputs[0], list[Node]()
+    shape = editor.shape(data)
+    if shape == shape[:2]:
+        early = editor.like(f"{data}.pixel", (*shape, 1, 1), data)
+        first.append(replace(node, data=data, output=early))
+        data = early
+    elif shape != (*shape[:2], 1, 1):
         return None
     editor.erase(maker)
-    early, first = maker.data, list[Node]()
-    if len(shape) == VECTOR:
-        early = editor.like(f"{maker.data}.pixel", (*shape, 1, 1), maker.data)
-        first.append(replace(node, data=maker.data, output=early))
     if not isinstance(maker, ops.QDense):
-        return *first, replace(maker, data=early, output=node.output)
+        return *first, maker.renamed({maker.inputs[0]: data}).writing(node.output)
     array = editor.constants[maker.weight]
     weight = editor.constant(f"{maker.weight}.pixel", array.reshape(*array.shape, 1, 1))
-    fields = {**maker.values(), "data": early, "weight": weight, "output": node.output}
+    fields = {**maker.values(), "data": data, "weight": weight, "output": node.output}
     return *first, ops.QConv2d(**fields)
