@@ -34,15 +34,15 @@ Affine = ops.Add | ops.Binary | ops.BatchNorm
 
 def _combined(node: Affine, editor: Editor) -> Made:
     """Products with a factor and an offset of each channel in their weights."""
-    terms = _terms(node, editor)
+    terms = affine_terms(node, editor)
     return None if terms is None else _scaled(node, *terms, editor)
 
 
 def _joined(node: Affine, editor: Editor) -> Made:
     """The normalization that two nodes are, where a factor or an offset is one of each channel."""
-    last = _terms(node, editor)
+    last = affine_terms(node, editor)
     maker = editor.own_maker(last[0], get_args(Affine)) if last else None
-    first = _terms(maker, editor) if maker else None
+    first = affine_terms(maker, editor) if maker else None
     if last is None or first is None or maker is None or len(editor.shape(node.output)) != IMAGE:
         return None
     (data, factor, offset), (_, by, plus) = first, last
@@ -61,7 +61,7 @@ def _joined(node: Affine, editor: Editor) -> Made:
     )
 
 
-def _terms(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
+def affine_terms(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
     """The data of a node, and the factor and the offset of each channel that it applies; None for
     one that does something else."""
     known = editor.constants

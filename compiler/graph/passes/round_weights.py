@@ -67,26 +67,25 @@ def _kind(node: FloatProducts, around: Neighbours) -> Kind:
 
 
 def _is_integer(name: str, around: Neighbours) -> bool:
-    """Whether a tensor is one of integers, which at most were moved since."""
+    """Whether a tensor follows from integers alone, by moves and functions of each element."""
     maker = around.maker(name, Node)
-    while maker is not None and maker.integer is not None:
-        maker = around.maker(maker.inputs[0], Node)
-    return isinstance(maker, ops.Dequantize) and maker.axis is None
+    if isinstance(maker, ops.Dequantize):
+        return maker.axis is None
+    if maker is None or not (maker.by_element or maker.integer is not None):
+        return False
+    operands = [each for each in maker.inputs if each not in around.constants]
+    return all(_is_integer(each, around) for each in operands)
 
 
 def _becomes_integer(name: str, around: Neighbours) -> bool:
-    """Whether a tensor is quantized by all who read it, behind limits and moves."""
+    """Whether a tensor is quantized by all who read it, behind limits, sums and moves."""
     readers = around.readers(name)
-    through = (ops.Relu, ops.Clip, ops.Interleave, ops.Add)
-    return (
-        bool(readers)
-        and name not in around.outputs
-        and all(
-            isinstance(node, ops.Quantize)
-            or (
-                (isinstance(node, through) or node.integer is not None)
-                and _becomes_integer(node.output, around)
-            )
-            for node in readers
-        )
+    if not readers or name in around.outputs:
+        return False
+    through = (ops.Relu, ops.Clip, ops.Interleave, ops.Add, ops.Concat)
+    return all(
+        isinstance(node, ops.Quantize)
+        or (isinstance(node, through) and _becomes_integer(node.output, around))
+        or (node.integer is not None and _becomes_integer(node.output, around))
+        for node in readers
     )

@@ -94,7 +94,8 @@ class _Chains:
                 self.begin(name)
                 return
             self.roots[name] = root
-            if _is_plain(node) and set(operands) <= self.plain:
+            floats = any(each in self.graph.constants for each in node.inputs)
+            if _is_plain(node) and set(operands) <= self.plain and not floats:
                 self.plain.add(name)
 
     def ends(self) -> list[str]:

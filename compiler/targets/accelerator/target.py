@@ -15,6 +15,7 @@ from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
+from vdla.compiler.graph.passes.round_images import round_images
 from vdla.compiler.graph.passes.round_weights import round_weights
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
@@ -114,7 +115,7 @@ class Accelerator(Target):
     def prepares(self) -> Sequence[Pass[Rewrite]]:
         """Turns of short loops as one graph; islands of 16 bits as integers; attention's operators
         in one spelling, normalizations and softmax in pieces as one, where it has integers for
-        them."""
+        them; int8 for what a file leaves in floats between integers."""
 
         def fused(graph: Graph) -> Graph:
             return fuse_wide(graph, self.capability)
@@ -125,14 +126,18 @@ class Accelerator(Target):
         )
         if self.strict:
             return first
-        first = *first, Pass("round_weights", round_weights)
+        rounds: tuple[Pass[Rewrite], ...] = (
+            Pass("round_weights", round_weights),
+            Pass("round_images", round_images, adds=frozenset((ops.FlipSign,))),
+        )
         if not normalizes(self.config):
-            return first
+            return *first, *rounds
         return (
             *first,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),
+            *rounds,
         )
 
     @property

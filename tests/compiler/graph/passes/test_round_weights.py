@@ -83,7 +83,7 @@ def test_a_layer_beside_floats_stays(end):
     m = QdqModel(2)
     x = m.input("x", (3, 7), 0.03)
     if end == "input":
-        x = m.node("Exp", [x], (3, 7))
+        x = m.node("Softmax", [x], (3, 7))
     y = m.node("Gemm", [x, floats(m, 5, 7)], (3, 5), transB=1)
     if end == "output":
         m.output(m.node("Exp", [y], (3, 5)))
