@@ -61,6 +61,7 @@ from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.compiler.targets.accelerator.rewrites.sparse import name_sparse
+from vdla.compiler.targets.accelerator.rewrites.tails import leave_tails
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.rewrites.wide import fuse_wide
@@ -163,16 +164,20 @@ class Accelerator(Target):
 
     @property
     def fusions(self) -> Sequence[Pass[Layout]]:
-        """Known residuals by channel; separable convolutions take in their neighbours where the
-        config can and it pays, products their softmax, convolutions the functions of their results;
-        layers that leave out zero tiles say so.
+        """Little work behind the host's stays there; known residuals by channel; separable
+        convolutions take in their neighbours where the config can and it pays, products their
+        softmax, convolutions the functions of their results; layers that leave out zero tiles say
+        so.
         """
 
         def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             costs = Costs(self.config, self.vthreads, self.records)
             return fuse_separable(graph, placements, costs)
 
-        result: list[Pass[Layout]] = [Pass("fix_biases", fix_biases)]
+        result: list[Pass[Layout]] = [
+            Pass("leave_tails", leave_tails),
+            Pass("fix_biases", fix_biases),
+        ]
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
         if attends(self.config):
