@@ -31,7 +31,9 @@ Rewrite = Callable[[Graph], Graph]
 
 MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change places with rounding
 
-FIRST: tuple[Pass[Rewrite], ...] = (Pass("channels_first", channels_first.channels_first),)
+FIRST: tuple[Pass[Rewrite], ...] = (
+    Pass("channels_first", channels_first.channels_first, adds=frozenset((ops.QTranspose,))),
+)
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("as_images", images.as_images),

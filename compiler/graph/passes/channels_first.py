@@ -224,8 +224,8 @@ class _Turns:
         moved = self.reduced(made) if isinstance(made, ops.Reduce) else (made,)
         if name not in self.left:
             return moved
-        perm = back(rank)
-        return *moved, ops.Transpose(name=f"{node.name}.last", output=name, data=image, perm=perm)
+        kind = ops.QTranspose if self.editor.tensors[name].dtype == "int8" else ops.Transpose
+        return *moved, kind(name=f"{node.name}.last", output=name, data=image, perm=back(rank))
 
     def along_other_axes(self, node: Node) -> Node:
         """A node of any rank with the axes of its turned operands."""
