@@ -30,7 +30,7 @@ def device_of(device: str) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """Device that a node runs on; ``reason`` is for people, ``fixed`` a place that was asked for."""
+    """Device that a node runs on; ``reason`` is for people, ``fixed``: somebody asked for it."""
 
     device: str
     reason: str

@@ -32,7 +32,7 @@ def channels_first(graph: Graph) -> Graph:
     after:  Conv2d → Relu → Concat(axis=1) → Conv2d
 
     What is turned is all nodes that are joined by such tensors, or none of them. Numbers stay the
-    same, bit by bit, but for the order in which the mean of an image is summed up.
+    same, bit by bit, but for the order in which a mean or a softmax adds up.
     """
     around = Neighbours(graph)
     regions = [region for region in _regions(graph, around) if region.gain() > 0]

@@ -45,8 +45,10 @@ def round_images(graph: Graph) -> Graph:
 
     The range is that of another Quantize of the same tensor, else what the int8 before it allow:
     all values of a function of one of them, and for sums and the like the ends of their operands'
-    ranges. Each rounding is off by half a step, 1/510 of the range, at most; beyond another
-    Quantize's range, numbers are limited as that limits them. What nothing quantizes later stays.
+    ranges. Of a sum whose result is quantized, an operand without a range has those beyond which
+    the sum is beyond its own. Each rounding is off by half a step, 1/510 of the range, at most;
+    beyond another Quantize's range, numbers are limited as that limits them. What nothing quantizes
+    later stays.
     """
     if not graph.of(ops.Dequantize):
         return graph
@@ -137,22 +139,51 @@ class _Walk:
     # What is known ----------------------------------------------------------------------------
 
     def is_known(self, name: str, node: Node) -> bool:
-        """Whether an operand of a node has a range: its own, or that of a Quantize behind it."""
-        return name in self.known or self.later(name, node) is not None
+        """Whether an operand of a node has a range: its own, or, of a layer of int8, one that a
+        Quantize behind sets."""
+        if name in self.known:
+            return True
+        behind = self.later(name, node) or self.left_by_others(name, node)
+        return behind is not None and self.is_layers(name)
+
+    def is_layers(self, name: str) -> bool:
+        """Whether a tensor is the result of a layer of int8, with limits, or of several that take
+        turns."""
+        maker = self.editor.maker(name, Node)
+        if isinstance(maker, FloatProducts):
+            return scaled_weights(maker, self.editor) is not None and self.is_whole(maker.data)
+        if isinstance(maker, ops.Relu | ops.Clip | ops.Interleave):
+            return all(self.is_layers(each) for each in maker.inputs)
+        return False
 
     def later(self, name: str, node: Node) -> Quant | None:
-        """The scale and the zero point with which an operand of a node is quantized: behind the
-        node, if that changes places with rounding; else for another reader."""
-        if isinstance(node, PASSED) or node.integer is not None:
-            reader = self.editor.own_reader(node.output, Node)
-            behind = None
-            if isinstance(reader, ops.Quantize):
-                behind = self.quantized(node.output)
-            elif reader is not None:
-                behind = self.later(node.output, reader)
-            if behind is not None:
-                return behind
-        return self.quantized(name)
+        """The scale and the zero point with which an operand of a node is quantized: for another
+        reader, or behind the node, if that changes places with rounding. What a table makes is
+        rounded once more for less: there, what is behind the node comes first."""
+        changes = isinstance(node, PASSED) or node.integer is not None
+        quants = [self.quantized(name), self.behind(node.output) if changes else None]
+        if name in self.known and self.known[name].root is not None:
+            quants.reverse()
+        return quants[0] or quants[1]
+
+    def behind(self, name: str) -> Quant | None:
+        """The scale and the zero point with which a tensor is quantized, or what is made of it by
+        nodes that change places with rounding."""
+        own, reader = self.quantized(name), self.editor.own_reader(name, Node)
+        if own is not None or reader is None:
+            return own
+        changes = isinstance(reader, PASSED) or reader.integer is not None
+        return self.behind(reader.output) if changes else None
+
+    def left_by_others(self, name: str, node: Node) -> tuple[float, float] | None:
+        """The ends of an operand of a sum beyond which the sum is beyond its own, whatever the
+        other operand is; None where those aren't known."""
+        quant = self.behind(node.output) if isinstance(node, ops.Add) else None
+        if quant is None or node.inputs.count(name) > 1:
+            return None
+        (other,) = (self.ends(each) for each in node.inputs if each != name)
+        low, high = ((end - quant.zero_point) * quant.scale for end in (RANGE[0], RANGE[-1]))
+        return None if other is None else (low - other[1], high - other[0])
 
     def quantized(self, name: str) -> Quant | None:
         """The scale and the zero point of a Quantize to int8 that reads a tensor."""
@@ -256,7 +287,7 @@ class _Walk:
         """An operand of a node by way of int8."""
         if self.is_whole(name):
             return name
-        quant = self.later(name, node) or self.quant(name)
+        quant = self.later(name, node) or self.quant(name, node)
         if (name, quant) not in self.rounded:
             self.rounded[name, quant] = self.round(name, quant)
         return self.rounded[name, quant]
@@ -274,9 +305,11 @@ class _Walk:
         self.known |= self.integers(back)
         return real
 
-    def quant(self, name: str) -> Quant:
-        """The scale and the zero point for a tensor's own range."""
-        low, high = (min(0.0, self.known[name].ends[0]), max(0.0, self.known[name].ends[1]))
+    def quant(self, name: str, node: Node) -> Quant:
+        """The scale and the zero point for the range of an operand of a node."""
+        ends = self.ends(name) or self.left_by_others(name, node)
+        assert ends is not None
+        low, high = min(0.0, ends[0]), max(0.0, ends[1])
         scale = float(np.float32((high - low) / (RESULTS - 1)))
         if not scale:
             return Quant(1.0, 0)

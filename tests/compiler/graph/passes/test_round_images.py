@@ -148,6 +148,25 @@ def test_a_part_whose_range_nothing_says_has_that_of_the_whole():
     assert difference(graph, result, 0.05) <= 2
 
 
+@pytest.mark.parametrize("limits", [(), ("Relu",)])
+def test_a_layer_before_a_sum_has_the_range_that_the_sum_leaves_it(limits):
+    """As PyTorch's quantizer for x86 writes residuals: the layer's own result is on floats."""
+    m = QdqModel(3)
+    x = start(m)
+    y = op(m, "Conv", x, m.weight("own", (8, 8, 1, 1))[0])
+    total = op(m, "Add", y, x)
+    for limit in limits:
+        total = op(m, limit, total)
+    m.output(m.quantized(total, 0.05, -128 if limits else 3))
+    graph, result = rounded(m)
+    assert not floats_between(result)
+    (node,) = [n for n in result.of(ops.Quantize) if n.data == y]
+    source = next(n for n in graph.of(ops.Dequantize) if n.output == x)
+    ends = 255 * (np.float32(0.05) + np.float32(source.scale[0]))
+    assert node.scale[0] * 255 == pytest.approx(ends, rel=1e-4)
+    assert difference(graph, result, 0.05) <= 2
+
+
 @pytest.mark.parametrize("steps", ["tail", "rows", "unknown", "done", "logarithm"])
 def test_what_stays(steps):
     m = QdqModel(3)

@@ -131,6 +131,16 @@ def test_what_arithmetic_does_is_no_table():
         assert "QTable" not in kinds(optimize(import_model(model_of(build))))
 
 
+def test_what_arithmetic_needs_two_steps_for_is_a_table():
+    """Nothing quantizes the limits before the sum."""
+
+    def build(m, x):
+        limited = m.node("Relu", [x], m.shapes[x])
+        return m.quantized(m.node("Add", [x, limited], m.shapes[x]), 1 / 40)
+
+    assert "QTable" in kinds(optimize(import_model(model_of(build))))
+
+
 def test_a_sum_with_a_number_that_nothing_quantizes_is_a_table():
     graph = optimize(import_model(model_of(lambda m, x: m.plus(x, 1.0))))
     assert kinds(graph) == ["Quantize", "QMaxPool", "QTable", "Dequantize"]
