@@ -77,15 +77,15 @@ def _normalization(node: ops.Add | ops.Binary, editor: Editor) -> Made:
 
 def _before_integers(graph: Graph) -> set[str]:
     """The tensors that some Quantize follows."""
-    found = set[str]()
+    names = set[str]()
     for node in reversed(graph.nodes):
-        if isinstance(node, ops.Quantize) or not found.isdisjoint(node.outputs):
-            found.update(node.inputs)
-    return found
+        if isinstance(node, ops.Quantize) or not names.isdisjoint(node.outputs):
+            names.update(node.inputs)
+    return names
 
 
 class Values(NamedTuple):
-    """What is known of a tensor of floats: a table of an int8 tensor, its ``root``, or, without
+    """Knowledge of a tensor of floats: a table of an int8 tensor, its ``root``, or, without
     one, two ends. ``whole``: it is those int8 numbers themselves."""
 
     numbers: Array
@@ -223,7 +223,7 @@ class _Walk:
         return name in self.editor.constants and self.editor.constants[name].size == 1
 
     def values(self, node: Node) -> Values | None:
-        """What is known of a node's result by its operands; None where it is nothing."""
+        """Knowledge of a node's result by its operands; None where there is none."""
         ends = [self.ends(name) for name in node.inputs]
         if any(each is None for each in ends):
             return None
