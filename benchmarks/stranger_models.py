@@ -3,7 +3,8 @@
 Styles: ``u8`` and ``s8c`` are QuantizeLinear and DequantizeLinear around uint8 activations with
 weights of one scale, and around int8 ones with a scale per output channel; ``qop`` has operators on
 uint8 instead (QLinearConv and others). ``all`` has them around every operator, whether
-onnxruntime's quantizer knows it or not (``quantize_all.py``).
+onnxruntime's quantizer knows it or not (``quantize_all.py``), ``products`` around convolutions and
+products of matrices alone.
 """
 
 from __future__ import annotations
@@ -299,6 +300,7 @@ class Style:
     unsigned: bool = False
     per_channel: bool = False
     every: bool = False
+    kinds: tuple[str, ...] | None = None  # of operators; None for all that the quantizer knows
 
 
 STYLES = {
@@ -306,6 +308,7 @@ STYLES = {
     "s8c": Style(per_channel=True),
     "qop": Style(operators=True, unsigned=True),
     "all": Style(every=True),
+    "products": Style(per_channel=True, kinds=("Conv", "Gemm", "MatMul")),
 }
 
 
@@ -356,6 +359,7 @@ def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
                 per_channel=chosen.per_channel,
                 activation_type=QuantType.QUInt8 if chosen.unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
+                op_types_to_quantize=chosen.kinds,
             )
     finally:
         logger.setLevel(level)

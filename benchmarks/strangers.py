@@ -1,10 +1,11 @@
-"""Small networks that aren't bundled, in four styles of quantization: what is left to the host.
+"""Small networks that aren't bundled, in five styles of quantization: what is left to the host.
 
     python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
     python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c,all
 
-Models are those of ``stranger_models.py``, CNNs, and of ``stranger_sequences.py``, transformers and
-recurrent cells: names with commas, or ``cnns`` or ``sequences`` for all of a kind.
+Models are those of ``stranger_models.py`` and ``stranger_exports.py``, CNNs, and of
+``stranger_sequences.py``, transformers and recurrent cells: names with commas, or ``cnns`` or
+``sequences`` for all of a kind.
 
 - host: what the host runs between the accelerator's first and last operator, conversions of numbers
   and of their layout too (``-v`` prints each with its reason);
@@ -24,6 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import stranger_exports
 import stranger_models
 import stranger_sequences
 from rich.console import Console
@@ -35,7 +37,8 @@ from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
 
 HEADS = ("network", "style", "cycles", "host", "cosine", "floats", "differ")
-NETWORKS = {**stranger_models.NETWORKS, **stranger_sequences.NETWORKS}
+CNNS = {**stranger_models.NETWORKS, **stranger_exports.NETWORKS}
+NETWORKS = {**CNNS, **stranger_sequences.NETWORKS}
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     config, rows = load_config(options.config), []
-    kinds = {"cnns": stranger_models.NETWORKS, "sequences": stranger_sequences.NETWORKS}
+    kinds = {"cnns": CNNS, "sequences": stranger_sequences.NETWORKS}
     for network in (n for name in options.models.split(",") for n in kinds.get(name, [name])):
         rows += [measure(network, style, config) for style in options.styles.split(",")]
     if options.json:

@@ -23,7 +23,7 @@ from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
-from vdla.compiler.graph.passes import PIPELINE, optimize
+from vdla.compiler.graph.passes import FIRST, PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
 from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements, report
@@ -296,7 +296,7 @@ class _Compilation:
         """Optimizes the graph, has each target change it, and places its nodes."""
         prepares = [each for target in self.targets for each in target.prepares]
         rewrites = [each for target in self.targets for each in target.rewrites]
-        pipeline = [*prepares, *PIPELINE, *rewrites]
+        pipeline = [*FIRST, *prepares, *PIPELINE, *rewrites]
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.named = [node.name for node in self.graph.nodes]

@@ -30,10 +30,11 @@ def device_of(device: str) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """Device that a node runs on; ``reason`` is for people."""
+    """Device that a node runs on; ``reason`` is for people, ``fixed``: somebody asked for it."""
 
     device: str
     reason: str
+    fixed: bool = False
 
 
 Placements = dict[str, Placement]

@@ -100,7 +100,8 @@ class Draft:
         quantized: the scale and the zero point of what a QuantizeLinear writes.
         open: the tensors whose size depends on data, and what makes them.
         places: numbers for nodes, in the order in which they are read.
-        strict: whether recurrent operators between quantized tensors stay float.
+        strict: whether recurrent operators between quantized tensors stay float, and resizes of
+            integers by means stay onnxruntime's.
         floats: whether weights that are floats stay so.
         turns: how often a Loop may run that has no number of turns.
         values: what names stand for that are no tensors: sequences and optional values.

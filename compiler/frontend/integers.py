@@ -71,9 +71,16 @@ def float_body(view: OnnxNode) -> Body | None:
         return _computed(view, FORMS[operator])
     if operator == "Clip":
         return _limited(view)
-    nearest = operator == "Resize" and view.text("mode", "nearest") == "nearest"
-    moves = operator in MOVES or nearest
+    moves = operator in MOVES or (operator == "Resize" and _is_resized(view))
     return _moved(view) if moves else None
+
+
+def _is_resized(view: OnnxNode) -> bool:
+    """Whether an image of integers is resized as its floats are: to the nearest pixel; or by means,
+    which onnxruntime rounds towards 0, and the floats' quantization to the nearest: by less than
+    a step, where nobody is strict."""
+    mode = view.text("mode", "nearest")
+    return mode == "nearest" or (mode == "linear" and not view.draft.strict)
 
 
 class _Writer:

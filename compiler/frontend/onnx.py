@@ -73,7 +73,8 @@ def import_onnx(
             dimensions, by name.
         floats: whether a model without QuantizeLinear and DequantizeLinear will do, and weights of
             recurrent operators that are floats stay so, as for a processor alone.
-        strict: whether recurrent operators between quantized tensors stay float.
+        strict: whether recurrent operators between quantized tensors stay float, and resizes of
+            integers by means stay onnxruntime's.
         turns: how often a loop may run whose number of turns no constant says.
 
     Raises:

@@ -19,6 +19,7 @@ from vdla.compiler.frontend.errors import ModelError, first_line
 from vdla.compiler.frontend.normal_form import FREE_INITIALIZERS, normalize
 from vdla.compiler.frontend.shapes import Shapes, input_values
 from vdla.compiler.frontend.sources import source_of
+from vdla.compiler.models.folding import fold_behind_layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,8 @@ def modern(model: onnx.ModelProto, where: str, opset: int = PER_CHANNEL_OPSET) -
 
 
 def folded(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """A model with batch normalizations folded, constants computed, and the shapes noted."""
+    """A model with batch normalizations folded, in pieces, too, constants computed, and the shapes
+    noted."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     with tempfile.TemporaryDirectory() as folder, quiet():
@@ -99,7 +101,9 @@ def folded(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
             quant_pre_process(str(given), str(result), skip_symbolic_shape=True)
         except Exception as error:  # onnxruntime has no common base class for its errors
             raise refusal(where, error, model) from None
-        return onnx.load(str(result))
+        made = onnx.load(str(result))
+    fold_behind_layers(made)
+    return made
 
 
 def refusal(where: str, error: Exception, model: onnx.ModelProto) -> ModelError:

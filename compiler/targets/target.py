@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -226,7 +226,7 @@ def _placed_by_name(
             f"--place {node.name}={device}: expected a node that {device} runs, found {node.op}: "
             f"{reason}; place it on {targets[-1].DEVICE}, or leave it out"
         )
-    return target.placement(node, [why])
+    return replace(target.placement(node, [why]), fixed=True)
 
 
 def place_node(

@@ -10,6 +10,7 @@ from vdla.compiler.graph.editor import remove_dead
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import (
+    channels_first,
     external,
     fold,
     fuse_integer,
@@ -29,6 +30,10 @@ Dump = Callable[[str, Graph], None]
 Rewrite = Callable[[Graph], Graph]
 
 MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change places with rounding
+
+FIRST: tuple[Pass[Rewrite], ...] = (
+    Pass("channels_first", channels_first.channels_first, adds=frozenset((ops.QTranspose,))),
+)
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("as_images", images.as_images),
@@ -54,7 +59,7 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
 
 def optimize(
     graph: Graph,
-    pipeline: Sequence[Pass[Rewrite]] = PIPELINE,
+    pipeline: Sequence[Pass[Rewrite]] = (*FIRST, *PIPELINE),
     dump: Dump | None = None,
 ) -> Graph:
     """Runs ``pipeline``, checking the graph after every pass.

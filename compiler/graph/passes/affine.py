@@ -8,6 +8,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.passes.fuse_qdq import float_chain
 from vdla.compiler.graph.types import Array, Shape
 
 IMAGE = 4  # dimensions of an image
@@ -19,8 +20,8 @@ def spell_affine(graph: Graph) -> Graph:
     before: y = Q(DQ(p) + c), p of [1, 16, 8, 8], c of [16, 1, 1]    after: y = Q(BatchNorm(DQ(p)))
     before: y = Q(DQ(p) * f), f of [16, 1, 1]                        after: y = Q(BatchNorm(DQ(p)))
 
-    Results are the file's, but for ties. A Quantize alone may read them: floats stay as they are
-    where nothing quantizes them.
+    Results are the file's, but for ties. A Quantize alone may read them, or what limits them for
+    one: floats stay as they are where nothing quantizes them.
     """
     return rewrite(graph, _scaled)
 
@@ -29,8 +30,8 @@ def _scaled(node: ops.Add | ops.Binary, editor: Editor) -> Made:
     """The BatchNorm that a sum or a product with a constant is."""
     known, shape = editor.constants, editor.shape(node.output)
     data, other = (node.b, node.a) if node.a in known else (node.a, node.b)
-    source = editor.maker(data, ops.Dequantize)
-    if source is None or source.axis is not None or quantizing(node, editor) is None:
+    source, last = editor.maker(data, ops.Dequantize), float_chain(node, editor)[0][-1]
+    if source is None or source.axis is not None or quantizing(last, editor) is None:
         return None
     if other not in known or editor.shape(data) != shape:
         return None

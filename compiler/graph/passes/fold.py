@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
@@ -12,39 +13,77 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.products import FloatProducts
 from vdla.compiler.graph.types import Array, Shape
 
+IMAGE, VECTOR = 4, 2  # axes
+
 
 def fold_scales(graph: Graph) -> Graph:
     """Moves a factor and an offset of each channel into the weights of what they are applied to.
 
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
+
+    Of an image that no product makes, several in a row become one:
+
+    before: y = Add(Mul(Sub(x, m), f), o)            after: y = BatchNorm(x, f, o - m*f)
     """
-    return rewrite(graph, _normalized, _combined)
+    return rewrite(graph, _combined, _joined)
 
 
-def _normalized(node: ops.BatchNorm, editor: Editor) -> Made:
-    """Products with the factor and the offset of a normalization in their weights."""
-    factor, offset = editor.constants[node.factor], editor.constants[node.offset]
-    return _scaled(node, node.data, factor, offset, editor)
+Affine = ops.Add | ops.Binary | ops.BatchNorm
 
 
-def _combined(node: ops.Add | ops.Binary, editor: Editor) -> Made:
-    """Products with one constant of each channel in their weights, which is a factor or an
-    offset."""
+def _combined(node: Affine, editor: Editor) -> Made:
+    """Products with a factor and an offset of each channel in their weights."""
+    terms = affine_terms(node, editor)
+    return None if terms is None else _scaled(node, *terms, editor)
+
+
+def _joined(node: Affine, editor: Editor) -> Made:
+    """The normalization that two nodes are, where a factor or an offset is one of each channel."""
+    last = affine_terms(node, editor)
+    maker = editor.own_maker(last[0], get_args(Affine)) if last else None
+    first = affine_terms(maker, editor) if maker else None
+    if last is None or first is None or maker is None or len(editor.shape(node.output)) != IMAGE:
+        return None
+    (data, factor, offset), (_, by, plus) = first, last
+    with np.errstate(all="ignore"):
+        values = factor * by, offset * by + plus
+    if all(np.ptp(each) == 0 for each in values) or not all(np.isfinite(values).ravel()):
+        return None  # one number for all channels is a function of each element
+    names = (
+        editor.constant(f"{node.name}.{what}", value)
+        for what, value in zip(("factor", "offset"), values, strict=True)
+    )
+    editor.erase(maker)
+    by_name, plus_name = names
+    return ops.BatchNorm(
+        name=node.name, output=node.output, data=data, factor=by_name, offset=plus_name
+    )
+
+
+def affine_terms(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
+    """The data of a node, and the factor and the offset of each channel that it applies; None for
+    one that does something else."""
+    known = editor.constants
+    if isinstance(node, ops.BatchNorm):
+        return node.data, known[node.factor], known[node.offset]
+    if not isinstance(node, ops.Add | ops.Binary):
+        return None
     function, shape = getattr(node, "function", "add"), editor.shape(node.output)
-    a, b = node.a, node.b
-    if a in editor.constants and function in ("add", "mul"):
-        a, b = b, a
-    value = _by_channel(editor.constants.get(b), shape)
-    if value is None or editor.shape(a) != shape:
+    turned = node.a in known
+    data, other = (node.b, node.a) if turned else (node.a, node.b)
+    value = _by_channel(known.get(other), shape)
+    if value is None or editor.shape(data) != shape:
         return None
     one, none = np.ones_like(value), np.zeros_like(value)
-    if function in ("add", "sub"):
-        return _scaled(node, a, one, value if function == "add" else -value, editor)
-    if function not in ("mul", "div"):
+    if function in ("add", "mul"):
+        return (data, one, value) if function == "add" else (data, value, none)
+    if function == "sub":
+        return (data, -one, value) if turned else (data, one, -value)
+    if function != "div" or turned:
         return None
     with np.errstate(all="ignore"):
-        return _scaled(node, a, value if function == "mul" else 1 / value, none, editor)
+        return data, 1 / value, none
 
 
 def _scaled(node: Node, data: str, factor: Array, offset: Array, editor: Editor) -> Made:
@@ -125,12 +164,13 @@ def _computed(node: Node, editor: Editor) -> Made:
 
 
 def fold_flatten(graph: Graph) -> Graph:
-    """Lets a dense layer read a pooled 1x1 image as it is.
+    """Lets a dense layer read a pooled 1x1 image as it is, and write one.
 
     before: QDense(QReshape(x[N, C, 1, 1]))             after: QDense(x)
     before: QDense(QClip(QReshape(x[N, C, 1, 1])))      after: QDense(QClip(x))
+    before: QReshape(QDense(x)): [N, O, 1, 1]           after: QConv2d(QReshape(x))
     """
-    return rewrite(graph, _clipped_first, _unflattened)
+    return rewrite(graph, _clipped_first, _unflattened, _pixel_first)
 
 
 def _clipped_first(node: ops.QClip, editor: Editor) -> Made:
@@ -154,3 +194,33 @@ def _unflattened(node: ops.QDense, editor: Editor) -> Made:
     if source is None or shape[2:] != (1, 1) or editor.shape(node.data) != shape[:2]:
         return None
     return replace(node, data=source.data)
+
+
+def _pixel_first(node: ops.QReshape, editor: Editor) -> Made:
+    """The reshape of a vector to a pixel before what makes the vector; nothing where that is a
+    pixel's."""
+    vector, pixel = editor.shape(node.data), editor.shape(node.output)
+    if len(vector) != VECTOR or pixel != (*vector, 1, 1):
+        return None
+    back = editor.maker(node.data, ops.QReshape)
+    if back is not None and editor.shape(back.data) == pixel and node.output not in editor.outputs:
+        editor.rename(node.output, back.data)
+        return ()
+    maker = editor.own_maker(node.data, (ops.QDense, ops.QTable, ops.QClip))
+    if maker is None or maker.epilogue:
+        return None
+    data, first = maker.inputs[0], list[Node]()
+    shape = editor.shape(data)
+    if shape == shape[:2]:
+        early = editor.like(f"{data}.pixel", (*shape, 1, 1), data)
+        first.append(replace(node, data=data, output=early))
+        data = early
+    elif shape != (*shape[:2], 1, 1):
+        return None
+    editor.erase(maker)
+    if not isinstance(maker, ops.QDense):
+        return *first, maker.renamed({maker.inputs[0]: data}).writing(node.output)
+    array = editor.constants[maker.weight]
+    weight = editor.constant(f"{maker.weight}.pixel", array.reshape(*array.shape, 1, 1))
+    fields = {**maker.values(), "data": data, "weight": weight, "output": node.output}
+    return *first, ops.QConv2d(**fields)

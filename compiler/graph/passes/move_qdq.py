@@ -22,10 +22,11 @@ def move_qdq(graph: Graph) -> Graph:
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
     before: Quantize → Dequantize → Clip → Quantize    after: Clip → Quantize
     before: Dequantize, Dequantize → Concat    after: QConcat → Dequantize
+    before: Dequantize → Relu, twice quantized    after: Dequantize → Relu → Quantize, each
     All are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
     behind a Dequantize with the same parameters is dropped.
     """
-    return rewrite(graph, _sunk, _joined, _hoisted, _limited, _cancelled)
+    return rewrite(graph, _sunk, _joined, _hoisted, _limited, _apart, _cancelled)
 
 
 def _sunk(node: Node, editor: Editor) -> Made:
@@ -99,6 +100,15 @@ def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
     limited = replace(node, data=first.data)
     editor.replace(end, replace(end, name=first.name))
     return limited
+
+
+def _apart(node: ops.Quantize, editor: Editor) -> Made:
+    """Limits of its own for one of several quantizations of an int8 with limits."""
+    limits = editor.maker(node.data, (ops.Relu, ops.Clip))
+    if limits is None or editor.is_alone(node.data) or not int8_source(limits.inputs[0], editor):
+        return None
+    own = editor.like(f"{node.data}.limited", editor.shape(node.data), node.data)
+    return replace(limits, name=own, output=own), replace(node, data=own)
 
 
 def _cancelled(node: ops.Quantize, editor: Editor) -> Made:

@@ -8,7 +8,7 @@ tensor then has at most 256 different values, one for each of the root's, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -94,8 +94,17 @@ class _Chains:
                 self.begin(name)
                 return
             self.roots[name] = root
-            if _is_plain(node) and set(operands) <= self.plain:
+            if self.is_plain(node, operands):
                 self.plain.add(name)
+
+    def is_plain(self, node: Node, operands: Sequence[str]) -> bool:
+        """Whether an operator of integers alone gives a node's result."""
+        if not _is_plain(node) or not set(operands) <= self.plain:
+            return False
+        if any(each in self.graph.constants for each in node.inputs):
+            return False  # a number that nothing quantizes
+        makers = [self.makers.get(each) for each in operands]
+        return len(makers) == 1 or all(isinstance(each, ops.Dequantize) for each in makers)
 
     def ends(self) -> list[str]:
         """The int8 tensors that a table is to be made of."""

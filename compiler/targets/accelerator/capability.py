@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.wide import QWideConv2d
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.isa.config import Config
 
@@ -15,8 +16,9 @@ from vdla.isa.config import Config
 class Capability:
     """Abilities of the accelerator of a config.
 
-    ``min_fill`` is the share of the input lanes that a convolution must fill. ``strict`` leaves out
-    what in integers isn't the float operators' result bit for bit.
+    ``min_fill`` is the share of the input lanes that a convolution must fill, but for one of what
+    the accelerator itself writes: to fetch that takes longer. ``strict`` leaves out what in
+    integers isn't the float operators' result bit for bit.
     """
 
     config: Config
@@ -39,8 +41,18 @@ class Capability:
         if isinstance(node, ops.ByAddresses):
             return None
         if template := BY_NODE.get(type(node)):
-            return template.refusal(node, graph, self.config, self.min_fill)
+            refusal = template.refusal(node, graph, self.config, self.min_fill)
+            if refusal is None or not self._is_narrow(node, graph):
+                return refusal
+            maker = graph.producers().get(node.inputs[0])
+            return refusal if maker is None or self.refusal(maker, graph) else None
         if node.NOT_ACCELERATED:
             return node.NOT_ACCELERATED
         name = f"float operator {getattr(node, 'function', node.op)}"
         return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name
+
+    def _is_narrow(self, node: Node, graph: Graph) -> bool:
+        """Whether a node is a convolution that is refused for its few channels alone."""
+        if not isinstance(node, ops.QConv2d | QWideConv2d):
+            return False
+        return BY_NODE[type(node)].refusal(node, graph, self.config, 0.0) is None

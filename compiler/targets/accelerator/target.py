@@ -15,6 +15,8 @@ from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
+from vdla.compiler.graph.passes.round_images import round_images
+from vdla.compiler.graph.passes.round_weights import round_weights
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
 from vdla.compiler.graph.spec import LAYOUT, Pass
@@ -59,6 +61,7 @@ from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.compiler.targets.accelerator.rewrites.sparse import name_sparse
+from vdla.compiler.targets.accelerator.rewrites.tails import leave_tails
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.rewrites.wide import fuse_wide
@@ -113,7 +116,7 @@ class Accelerator(Target):
     def prepares(self) -> Sequence[Pass[Rewrite]]:
         """Turns of short loops as one graph; islands of 16 bits as integers; attention's operators
         in one spelling, normalizations and softmax in pieces as one, where it has integers for
-        them."""
+        them; int8 for what a file leaves in floats between integers."""
 
         def fused(graph: Graph) -> Graph:
             return fuse_wide(graph, self.capability)
@@ -122,13 +125,20 @@ class Accelerator(Target):
             Pass("unroll", unroll),
             Pass("fuse_wide", fused, adds=frozenset((ops.FlipSign,))),
         )
-        if self.strict or not normalizes(self.config):
+        if self.strict:
             return first
+        rounds: tuple[Pass[Rewrite], ...] = (
+            Pass("round_weights", round_weights),
+            Pass("round_images", round_images, adds=frozenset((ops.FlipSign,))),
+        )
+        if not normalizes(self.config):
+            return *first, *rounds
         return (
             *first,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),
+            *rounds,
         )
 
     @property
@@ -154,16 +164,20 @@ class Accelerator(Target):
 
     @property
     def fusions(self) -> Sequence[Pass[Layout]]:
-        """Known residuals by channel; separable convolutions take in their neighbours where the
-        config can and it pays, products their softmax, convolutions the functions of their results;
-        layers that leave out zero tiles say so.
+        """Little work behind the host's stays there; known residuals by channel; separable
+        convolutions take in their neighbours where the config can and it pays, products their
+        softmax, convolutions the functions of their results; layers that leave out zero tiles say
+        so.
         """
 
         def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             costs = Costs(self.config, self.vthreads, self.records)
             return fuse_separable(graph, placements, costs)
 
-        result: list[Pass[Layout]] = [Pass("fix_biases", fix_biases)]
+        result: list[Pass[Layout]] = [
+            Pass("leave_tails", leave_tails),
+            Pass("fix_biases", fix_biases),
+        ]
         if fuses(self.config):
             result.append(Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))))
         if attends(self.config):

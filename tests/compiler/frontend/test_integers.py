@@ -10,6 +10,8 @@ from processor import EXACT_WEIGHTS
 
 from vdla import api
 from vdla.analysis.ort import ort_run
+from vdla.compiler.frontend import import_model
+from vdla.compiler.graph import ops
 from vdla.runtime import Executor
 
 CODES = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
@@ -135,6 +137,17 @@ def test_what_only_moves_integers(op, dtype, tmp_path):
         attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     inputs = [m.x[0], *others]
     assert m.differences(op, inputs, tmp_path, outputs=outputs, **attributes) == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_means_of_integers(dtype, tmp_path):
+    """onnxruntime rounds towards 0, unless somebody is strict."""
+    m = Written(dtype=dtype)
+    inputs = [m.x[0], "", m.constant([1, 1, 2, 2], np.float32)]
+    assert m.differences("Resize", inputs, tmp_path, mode="linear") == 1
+    model = onnx.load(tmp_path / "m.onnx")
+    assert not import_model(model).of(ops.External)
+    assert [n.op for n in import_model(model, strict=True).of(ops.External)] == ["Resize"]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

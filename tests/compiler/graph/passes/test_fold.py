@@ -67,10 +67,42 @@ def test_a_constant_on_the_left_joins_where_sides_do_not_matter(function, shape)
     check(net.graph(net.binary(function, scale(net, *shape), y)))
 
 
-@pytest.mark.parametrize("function", ["sub", "div"])
-def test_one_on_the_left_of_a_difference_or_quotient_stays(function):
+@pytest.mark.parametrize(("function", "left"), [("sub", 1), ("div", 2)])
+def test_one_on_the_left_of_a_quotient_stays(function, left):
     net, y = convolution()
-    check(net.graph(net.binary(function, scale(net, CHANNELS, 1, 1), y)), left=2)
+    check(net.graph(net.binary(function, scale(net, CHANNELS, 1, 1), y)), left)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_chain_behind_no_product_is_one_normalization(data):
+    net = Net(2, CHANNELS, 5, 4)
+    y = "x"
+    for _ in range(data.draw(st.integers(2, 5))):
+        function = data.draw(st.sampled_from(["add", "sub", "mul", "div"]))
+        operands = [
+            y,
+            scale(net, *data.draw(st.sampled_from([(CHANNELS, 1, 1), (1, CHANNELS, 1, 1)]))),
+        ]
+        if function != "div" and data.draw(st.booleans()):
+            operands.reverse()
+        y = net.binary(function, *operands)
+    assert kinds(net.graph(y)) == ["BatchNorm"]
+    check(net.graph(y))
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((5, 4), (CHANNELS, 1, 1)), ((CHANNELS, 5, 4),) * 2])
+def test_a_chain_of_other_constants_stays(shapes):
+    net = Net(2, CHANNELS, 5, 4)
+    y = net.binary("mul", "x", scale(net, *shapes[0]))
+    check(net.graph(net.binary("add", y, scale(net, *shapes[1]))), left=2)
+
+
+def test_a_chain_that_others_read_stays():
+    net = Net(2, CHANNELS, 5, 4)
+    y = net.binary("mul", "x", scale(net, CHANNELS, 1, 1))
+    z = net.binary("add", y, scale(net, CHANNELS, 1, 1))
+    check(net.graph(y, z), left=2)
 
 
 @settings(max_examples=40)

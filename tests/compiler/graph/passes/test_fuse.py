@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +16,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import (
+    FIRST,
     PIPELINE,
     fold,
     fuse_integer,
@@ -263,6 +266,37 @@ def test_flatten_of_an_image_stays():
     assert kinds(optimized(build)) == ["Quantize", "QReshape", "QDense", "Dequantize"]
 
 
+def squeeze(m, middle):
+    """A factor for each channel by two dense layers, and what stands between them."""
+    x = m.conv(m.input("x", (2, 8, 6, 6)), 8, 3)
+    y = m.dense(middle(m, m.dense(m.flatten(m.global_pool(x)), 3)), 8)
+    pixel = m.node("Reshape", [y, m.constant("whole", np.array([2, 8, 1, 1]))], (2, 8, 1, 1))
+    return m.binary("Mul", x, m.same_quant(y, pixel), 0.4)
+
+
+def test_dense_layers_between_pixels_are_convolutions():
+    for middle in (lambda m, y: y, QdqModel.relu):
+        build = partial(squeeze, middle=middle)
+        graph = optimized(build)
+        assert not [node for node in graph.nodes if node.op in ("QReshape", "QDense")]
+        assert [graph.tensors[node.output].shape for node in graph.of(ops.QConv2d)][1:] == [
+            (2, 3, 1, 1), (2, 8, 1, 1),
+        ]  # fmt: skip
+        plain = tuple(each for each in PIPELINE if each.name != "fold_flatten")
+        same_values(optimize(imported(build), plain), graph, atol=0.0)
+
+
+def test_a_dense_layer_that_others_read_stays():
+    def build(m):
+        y = m.dense(m.input("x", (2, 8)), 8)
+        pixel = m.node("Reshape", [y, m.constant("whole", np.array([2, 8, 1, 1]))], (2, 8, 1, 1))
+        m.output(m.dense(y, 3))
+        return m.conv(m.same_quant(y, pixel), 4, 1)
+
+    assert kinds(optimized(build)).count("QDense") == 2
+    same_values(imported(build), optimized(build), atol=0.1)
+
+
 def test_an_upsampling_moves_into_the_integers():
     """On either side of it stands a convolution; a padding's zeros are zero points."""
 
@@ -469,7 +503,7 @@ def test_every_pass_keeps_the_meaning():
 def test_dump_gets_the_graph_after_every_pass():
     seen = []
     optimize(imported(conv_block), dump=lambda name, graph: seen.append((name, graph)))
-    assert [n for n, _ in seen] == ["imported", *(each.name for each in PIPELINE)]
+    assert [n for n, _ in seen] == ["imported", *(each.name for each in (*FIRST, *PIPELINE))]
     assert "QConv2d(" in format_graph(seen[-1][1])
 
 

@@ -127,12 +127,23 @@ def test_a_chain_may_branch_to_others():
 
 
 def test_what_arithmetic_does_is_no_table():
-    for build in (
-        lambda m, x: m.relu(x),
-        lambda m, x: m.add(x, x),
-        lambda m, x: m.plus(x, 1.0),
-    ):
+    for build in (lambda m, x: m.relu(x), lambda m, x: m.add(x, x)):
         assert "QTable" not in kinds(optimize(import_model(model_of(build))))
+
+
+def test_what_arithmetic_needs_two_steps_for_is_a_table():
+    """Nothing quantizes the limits before the sum."""
+
+    def build(m, x):
+        limited = m.node("Relu", [x], m.shapes[x])
+        return m.quantized(m.node("Add", [x, limited], m.shapes[x]), 1 / 40)
+
+    assert "QTable" in kinds(optimize(import_model(model_of(build))))
+
+
+def test_a_sum_with_a_number_that_nothing_quantizes_is_a_table():
+    graph = optimize(import_model(model_of(lambda m, x: m.plus(x, 1.0))))
+    assert kinds(graph) == ["Quantize", "QMaxPool", "QTable", "Dequantize"]
 
 
 def test_what_is_no_function_of_one_tensor():
