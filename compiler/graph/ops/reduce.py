@@ -11,6 +11,8 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Node, Recipe
+from vdla.compiler.graph.island import Island, Quantizable
+from vdla.compiler.graph.ops.conv2d import QConv2d
 from vdla.compiler.graph.ops.elementwise import wide, widened
 from vdla.compiler.graph.ops.functions import like
 from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
@@ -24,14 +26,16 @@ REDUCTIONS: dict[str, tuple[Callable[..., Array], CommReducer]] = {
     "min": (np.min, te.min),
     "mean": (np.mean, te.sum),
 }
+IMAGE, CHANNELS = 4, 1  # dimensions of an image, and the axis of its channels
 FIRST, LAST = 2**31 - 1, -1  # places that any other one is better than
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduce(Node):
+class Reduce(Quantizable):
     """``function`` of all elements along ``axes``, which stay with size 1 or go away.
 
-    ``axes`` ascend. Of float16 it is computed in float32.
+    ``axes`` ascend. Of float16 it is computed in float32. On integers, sums and means of images'
+    channels are convolutions by weights of 1.
     """
 
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
@@ -60,6 +64,26 @@ class Reduce(Node):
         function = REDUCTIONS[self.function][0]
         result = function(widened(args[0]), axis=self.axes, keepdims=self.keepdims)
         return np.asarray(result).astype(kind.dtype)
+
+    def quantized(self, island: Island) -> Node:
+        """A :class:`QConv2d` of one output channel."""
+        data, quant = island.source(self.data)
+        shape = island.editor.shape(data)
+        channels = len(shape) == IMAGE and self.axes == (CHANNELS,) and self.keepdims
+        if not channels or self.function not in ("sum", "mean"):
+            raise self.error("a sum or a mean of an image's channels", f"{self.function} of axes")
+        count = shape[CHANNELS] if self.function == "mean" else 1
+        ones = np.ones((1, shape[CHANNELS], 1, 1), np.int8)
+        weight = island.editor.constant(f"{self.name}.ones", ones)
+        scale = np.float32(quant.scale) / np.float32(count)
+        return QConv2d(
+            **island.names,
+            data=data,
+            weight=weight,
+            bias=island.bias(None, np.array([scale]), weight, quant.zero_point),
+            zeros=(quant.zero_point,),
+            requant=island.requant(float(scale / np.float32(island.out.scale))),
+        )
 
     def express(self, recipe: Recipe) -> Tensor:
         data, shape = recipe.read(self.data), recipe.shape(self.data)

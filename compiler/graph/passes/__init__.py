@@ -23,6 +23,7 @@ from vdla.compiler.graph.passes import (
     split,
     tabulate,
     to_int8,
+    volumes,
 )
 from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 
@@ -33,6 +34,7 @@ MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change p
 
 FIRST: tuple[Pass[Rewrite], ...] = (
     Pass("channels_first", channels_first.channels_first, adds=frozenset((ops.QTranspose,))),
+    Pass("volumes_as_images", volumes.volumes_as_images, adds=frozenset((ops.QReshape,))),
 )
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (

@@ -44,8 +44,10 @@ class Capability:
             refusal = template.refusal(node, graph, self.config, self.min_fill)
             if refusal is None or not self._is_narrow(node, graph):
                 return refusal
-            maker = graph.producers().get(node.inputs[0])
-            return refusal if maker is None or self.refusal(maker, graph) else None
+            read = (name for name in node.inputs if name not in graph.constants)
+            makers = (graph.producers().get(name) for name in read)
+            made = (maker is not None and not self.refusal(maker, graph) for maker in makers)
+            return None if any(made) else refusal
         if node.NOT_ACCELERATED:
             return node.NOT_ACCELERATED
         name = f"float operator {getattr(node, 'function', node.op)}"

@@ -35,8 +35,12 @@ def select_channels(graph: Graph, accelerator: Capability) -> Graph:
     A node stays that would become a convolution that the accelerator refuses.
     """
 
-    def tried(made: Sequence[Node], editor: Editor) -> Made:
-        return made if made and all(accelerator.takes(each, editor) for each in made) else None
+    of_any_fill = replace(accelerator, min_fill=0.0)  # for what is added to the accelerator's own
+
+    def tried(made: Sequence[ops.QConv2d], editor: Editor) -> Made:
+        takers = (of_any_fill if each.epilogue else accelerator for each in made)
+        fit = all(taker.takes(each, editor) for taker, each in zip(takers, made, strict=True))
+        return made if made and fit else None
 
     def wanted(node: Node, editor: Editor) -> bool:
         return len(editor.shape(node.output)) == 4 and not accelerator.takes(node, editor)
@@ -45,7 +49,10 @@ def select_channels(graph: Graph, accelerator: Capability) -> Graph:
         return tried(_selected(node, editor), editor) if wanted(node, editor) else None
 
     def joined(node: ops.QConcat, editor: Editor) -> Made:
-        return tried(_joined(node, editor), editor) if wanted(node, editor) else None
+        if not wanted(node, editor):
+            return None
+        own = [accelerator.takes(editor.maker(part, Node), editor) for part in node.parts]
+        return tried(_joined(node, own, editor), editor)
 
     return rewrite(graph, selected, joined)
 
@@ -60,7 +67,7 @@ class _Axis(NamedTuple):
     after: int
 
 
-def _selected(node: ops.QTake, editor: Editor) -> Sequence[Node]:
+def _selected(node: ops.QTake, editor: Editor) -> Sequence[ops.QConv2d]:
     """A QTake as a convolution; none where rows or columns don't step evenly."""
     shape = editor.shape(node.data)
     images, channels, rows, columns = node.tables()
@@ -106,8 +113,9 @@ def _axis(table: Sequence[int], size: int) -> _Axis | None:
     return _Axis(taps, tap, stride, before, after)
 
 
-def _joined(node: ops.QConcat, editor: Editor) -> Sequence[Node]:
-    """Parts one behind another: each is brought to its channels and added to those before it.
+def _joined(node: ops.QConcat, own: Sequence[bool], editor: Editor) -> Sequence[ops.QConv2d]:
+    """Parts one behind another: each is brought to its channels and added to those before it, first
+    those that are the accelerator's ``own``.
 
     What a part adds to others' channels is 0, so that the sum is exact.
     """
@@ -116,9 +124,10 @@ def _joined(node: ops.QConcat, editor: Editor) -> Sequence[Node]:
     shape = editor.shape(node.output)
     sizes = [editor.shape(part)[1] for part in node.parts]
     starts = list(accumulate(sizes, initial=0))[:-1]
-    nodes: list[Node] = []
-    for number, (part, start) in enumerate(zip(node.parts, starts, strict=True)):
-        last = number == len(sizes) - 1
+    nodes: list[ops.QConv2d] = []
+    order = sorted(range(len(sizes)), key=lambda number: not own[number])
+    for number in order:
+        part, start, last = node.parts[number], starts[number], number == order[-1]
         kind = editor.tensors[node.output]
         output = node.output if last else editor.tensor(f"{node.name}.to{number}", kind)
         name = node.name if last else output
