@@ -93,9 +93,10 @@ class Maker:
         return self.add(kind(**self._names(), data=data), dtype, shape)
 
     def is_quantized(self, name: str) -> bool:
-        """Whether a tensor is what integers stand for."""
+        """Whether a tensor is what integers stand for, or may become so: in a file that quantizes
+        something before it."""
         makers = (node for node in reversed(self.draft.nodes) if node.output == name)
-        return isinstance(next(makers, None), ops.Dequantize)
+        return bool(self.draft.quantized) or isinstance(next(makers, None), ops.Dequantize)
 
     def parameter(self, name: str, change: Callable[[Array], Array]) -> str | None:
         """A constant weight whose elements are rearranged now; None where it isn't known.

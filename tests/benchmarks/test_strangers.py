@@ -36,7 +36,6 @@ def written(request, tmp_path):
 
 
 LEFT = {"windows all", "crossed all", "stacked all", "long_memory all"}  # decision 49
-LEFT |= {"signal products", "volume products"}  # means of signals and volumes are no pools
 ALL = [
     pytest.param((name, style), id=case, marks=() if case in QUICK else pytest.mark.long)
     for name, styles in STYLES.items()

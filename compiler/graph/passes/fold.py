@@ -207,7 +207,7 @@ def _pixel_first(node: ops.QReshape, editor: Editor) -> Made:
         editor.rename(node.output, back.data)
         return ()
     maker = editor.own_maker(node.data, (ops.QDense, ops.QTable, ops.QClip))
-    if maker is None or maker.epilogue:
+    if maker is None:
         return None
     data, first = maker.inputs[0], list[Node]()
     shape = editor.shape(data)

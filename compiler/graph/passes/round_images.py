@@ -330,6 +330,10 @@ def _ends(
     if isinstance(node, ops.Relu | ops.Clip):
         low, high = node.bounds
         return min(max(lows[0], low), high), max(min(highs[0], high), low)
+    if isinstance(node, ops.Interpolate):
+        weights = (editor.constants[name] for name in (node.rows, node.columns))
+        cubic = any(each.min() < 0 for each in weights)  # beyond its neighbours
+        return None if cubic else operands[0]
     if isinstance(node, WITHIN):
         return min(0.0, *lows), max(0.0, *highs)
     if isinstance(node, ops.Add):

@@ -286,6 +286,17 @@ def test_dense_layers_between_pixels_are_convolutions():
         same_values(optimize(imported(build), plain), graph, atol=0.0)
 
 
+def test_dense_layers_with_a_sum_behind_them_stay():
+    def build(m):
+        x = m.input("x", (2, 8))
+        y = m.add(m.dense(x, 8), m.dense(x, 8))
+        pixel = m.node("Reshape", [y, m.constant("whole", np.array([2, 8, 1, 1]))], (2, 8, 1, 1))
+        return m.conv(m.same_quant(y, pixel), 4, 1)
+
+    assert kinds(optimized(build))[1:4] == ["QDense", "QDense", "QAdd"]
+    same_values(imported(build), optimized(build), atol=0.1)
+
+
 def test_a_dense_layer_that_others_read_stays():
     def build(m):
         y = m.dense(m.input("x", (2, 8)), 8)

@@ -148,6 +148,16 @@ def test_a_part_whose_range_nothing_says_has_that_of_the_whole():
     assert difference(graph, result, 0.05) <= 2
 
 
+@pytest.mark.parametrize(("mode", "floats"), [("linear", False), ("cubic", True)])
+def test_a_resized_image_is_within_its_neighbours_but_for_cubic_ones(mode, floats):
+    m = QdqModel(3)
+    scales = m.constant("scales", np.array([1, 1, 2, 2], np.float32))
+    x = m.node("Resize", [silu(m, start(m)), "", scales], (1, 8, 12, 12), mode=mode)
+    m.output(m.quantized(op(m, "Add", x, op(m, "Neg", x)), 0.05))
+    _, result = rounded(m)
+    assert bool(floats_between(result)) == floats
+
+
 @pytest.mark.parametrize("limits", [(), ("Relu",)])
 def test_a_layer_before_a_sum_has_the_range_that_the_sum_leaves_it(limits):
     """As PyTorch's quantizer for x86 writes residuals: the layer's own result is on floats."""

@@ -78,6 +78,16 @@ def test_a_layer_of_a_kind_that_is_quantized_elsewhere_stays():
     assert result is graph
 
 
+def test_the_others_of_a_file_are_rounded():
+    """A Gemm of floats beside one of int8 stays, and transposed convolutions are rounded."""
+    m = QdqModel(2)
+    m.output(dense(m, m.dense(m.input("x", (3, 7)), 6)))
+    m.output(up(m, m.input("z", (1, 4, 5, 5), 0.03)))
+    _, result, _ = rounded(m)
+    assert [node.weight in result.constants for node in result.of(ops.Dense)] == [False, True]
+    assert not any(node.weight in result.constants for node in result.of(ops.Conv2d))
+
+
 @pytest.mark.parametrize("end", ["input", "output"])
 def test_a_layer_beside_floats_stays(end):
     m = QdqModel(2)
