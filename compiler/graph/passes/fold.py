@@ -119,8 +119,17 @@ def merge_duplicates(graph: Graph) -> Graph:
     """Keeps the first of several nodes that compute the same thing.
 
     before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
+    before: a = Relu(x); b = Relu(a)                         after: a, and a wherever b was read
     """
-    return rewrite(graph, _merged)
+    return rewrite(graph, _limited_once, _merged)
+
+
+def _limited_once(node: ops.Relu, editor: Editor) -> Made:
+    """Nothing in the place of a Relu of a Relu."""
+    if editor.maker(node.data, ops.Relu) is None or node.output in editor.outputs:
+        return None
+    editor.rename(node.output, node.data)
+    return ()
 
 
 def _merged(node: Node, editor: Editor) -> Made:
