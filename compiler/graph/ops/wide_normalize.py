@@ -182,9 +182,7 @@ class QWideNormalize(Node):
             return te.rq((high[n, w] << BYTE_BITS) + low[n, w], te.const(m.mean))
 
         def root(n: Expr, w: Expr) -> Expr:
-            a, b, c = (
-                shifted(each[n, w], by) for each, by in zip(sums, m.shifts, strict=True)
-            )
+            a, b, c = (shifted(each[n, w], by) for each, by in zip(sums, m.shifts, strict=True))
             square: Expr = a + b + c
             if self.centered:
                 total = (high[n, w] << BYTE_BITS) + low[n, w]

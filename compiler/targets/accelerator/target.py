@@ -11,7 +11,7 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
-from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.passes import MOVING, Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
@@ -41,6 +41,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
+from vdla.compiler.targets.accelerator.rewrites.floats import quantize_floats
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import attends, fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
@@ -115,17 +116,20 @@ class Accelerator(Target):
         in one spelling, normalizations and softmax in pieces as one, where it has integers for
         them."""
 
-        def fused(graph: Graph) -> Graph:
-            return fuse_wide(graph, self.capability)
+        def on(rewrite: Callable[[Graph, Capability], Graph]) -> Rewrite:
+            return lambda graph: rewrite(graph, self.capability)
 
-        first: tuple[Pass[Rewrite], ...] = (
-            Pass("unroll", unroll),
-            Pass("fuse_wide", fused, adds=frozenset((ops.FlipSign,))),
-        )
-        if self.strict or not normalizes(self.config):
-            return first
+        flips = frozenset((ops.FlipSign,))
+        unrolled, fused = Pass("unroll", unroll), Pass("fuse_wide", on(fuse_wide), adds=flips)
+        if not normalizes(self.config):
+            return unrolled, fused
+        whole = Pass("quantize_floats", on(quantize_floats), adds=MOVING | flips)
+        if self.strict:
+            return unrolled, whole, fused
         return (
-            *first,
+            unrolled,
+            whole,
+            fused,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),

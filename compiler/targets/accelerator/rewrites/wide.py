@@ -44,6 +44,7 @@ from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.numbers import INT32_MAX, INT32_MIN
 
 End = Quantize16 | ops.Quantize
+SEQUENCE = 3  # axes
 WEIGHT = 127  # of each element of an average: the larger, the finer are sums of bytes
 Core = ops.Conv2d | ops.Dense | ops.AvgPool | ops.Add | ops.Quantize | Quantize16
 
@@ -72,6 +73,8 @@ def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
             e.reasons[node.name] = str(error)
             return None
         work = [each for each in nodes if not isinstance(each, QBytes)]
+        if isinstance(work[-1], QWideSum) and len(e.shape(work[-1].output)) == SEQUENCE:
+            return nodes  # which becomes an image later
         return nodes if all(of_any_fill.takes(each, e) for each in work) else None
 
     return rewrite(graph, _moved, fused)
@@ -165,7 +168,9 @@ class _Island:
         return self.editor.tensors[self.end.output].dtype == "int32"
 
     def source(self, name: str) -> _Source | None:
-        """The integers behind an operand."""
+        """The integers behind an operand, or those of a constant that a sum has."""
+        if name in self.editor.constants:
+            return self._constant(name) if isinstance(self.core, ops.Add) else None
         wide = self.editor.maker(name, Dequantize16)
         if wide is not None:
             if wide.axis is not None or self.editor.tensors[wide.data].dtype != "int32":
@@ -173,6 +178,26 @@ class _Island:
             return _Source(wide.data, quant_of(wide), True)
         node = int8_source(name, self.editor)
         return None if node is None else _Source(node.data, quant_of(node), False)
+
+    def _constant(self, name: str) -> _Source | None:
+        """A constant of a sum as 16 bits, one for each element of the result, as far as it can
+        move that."""
+        out, array = quant_of(self.end), self.editor.constants[name]
+        if array.dtype != np.float32 or array.size < 2 or np.isnan(array).any():
+            return None
+        most = out.scale * (2 * MOST if self.is_wide else 512)
+        array = np.clip(array.astype(np.float64), -most, most)
+        scale = float(np.float32(max(np.abs(array).max(), 1e-30) / MOST))
+        shape = self.editor.shape(self.core.output)
+
+        def make() -> str:
+            steps = np.clip(np.rint(array / scale), -MOST, MOST).astype(np.int32)
+            return self.editor.constant(
+                f"{name}.integers", np.ascontiguousarray(np.broadcast_to(steps, shape))
+            )
+
+        key = "constant", name, scale, shape
+        return _Source(self.editor.once(key, make), Quant(scale, 0), True)
 
     def nodes(self) -> tuple[Node, ...]:
         """Nodes in its place; what it has absorbed is gone by then.

@@ -20,9 +20,6 @@ from vdla.isa.numbers import MANTISSA_BITS
 from vdla.support.numbers import ceil_div
 
 
-PAIRS = ((1, 1), (1, 0), (0, 0))  # the bytes of each product of two, as sums of squares have them
-
-
 @dataclass(frozen=True)
 class NormalizeTensors:
     """The tensors of the expression.
@@ -70,8 +67,7 @@ def expression(shape: NormalizeSizes, config: Config) -> NormalizeTensors:
         return te.compute((shape.batch, inputs, blocks, lanes, lanes), pixel, name)
 
     tiles = [lanes_of(f"tiles{number}", number) for number in range(count)]
-    pairs = PAIRS if shape.bytes else ((0, 0),)
-    pixels = [lanes_of(f"pixels{at}", number) for at, (number, _) in enumerate(pairs)]
+    pixels = [lanes_of(f"pixels{at}", number) for at, (number, _) in enumerate(_pairs(shape))]
     mean, root, products, moments = _moments(shape, constants, tiles, pixels, ins)
     weights = constants["weights"]
     j, k = (te.reduce_axis((0, lanes), name) for name in "jk")
@@ -163,6 +159,12 @@ def _constants(shape: NormalizeSizes, lanes: int) -> dict[str, Tensor]:
     return constants
 
 
+def _pairs(shape: NormalizeSizes) -> Sequence[tuple[int, int]]:
+    """The images of each product of two, as sums of squares have them: of 16 bits those of high
+    bytes, of both, and of low ones."""
+    return ((1, 1), (1, 0), (0, 0)) if shape.bytes else ((0, 0),)
+
+
 def _moments(
     shape: NormalizeSizes,
     constants: Mapping[str, Tensor],
@@ -175,7 +177,7 @@ def _moments(
     batch, _, blocks, lanes, _ = tiles[0].shape
     made = _Moments((batch, blocks, lanes))
     products, sums = [], []
-    for number, (left, (_, right)) in enumerate(zip(pixels, PAIRS, strict=False)):
+    for number, (left, (_, right)) in enumerate(zip(pixels, _pairs(shape), strict=True)):
         name = f"{number}" if shape.bytes else ""
         product, total = _squares(made, name, constants["diagonal"], (left, tiles[right]), ins)
         products.append(product)

@@ -22,8 +22,8 @@ class NormalizeTile(Tile):
 @dataclass(frozen=True)
 class NormalizeSizes:
     """The normalization of ``pixels`` of ``channels`` each, of ``batch`` images; the numbers are
-    the node's. ``bytes``: pixels have 16 bits, and are two images of bytes. ``is_wide``: so have the
-    results, which are int32 then."""
+    the node's. ``bytes``: pixels have 16 bits, and are two images of bytes. ``is_wide``: results
+    have 16 bits, too, and are int32."""
 
     batch: int
     channels: int

@@ -1,0 +1,327 @@
+"""Quantizations where a file has floats between integers: :func:`quantize_floats`.
+
+A file that quantizes its products alone leaves sums, normalizations and functions between them in
+floats. They become integers where all that they read and write has a range that follows from the
+file (``graph/ranges.py``), so that nothing has to be measured and nothing is limited:
+
+    sums, normalizations     read and write 16 bits
+    functions                read int8, of that part of the range where their int8 result changes
+    softmax                  reads int8
+    functions of int8        that a sum reads are two bytes, each a table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.editor import Editor, Made, rewrite
+from vdla.compiler.graph.ir import STRICT, Graph, Node
+from vdla.compiler.graph.ops.quantize import AnyDequantize
+from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, Dequantize16, Quantize16
+from vdla.compiler.graph.passes.fold import fold_scales
+from vdla.compiler.graph.passes.images import as_images
+from vdla.compiler.graph.passes.move_qdq import move_qdq
+from vdla.compiler.graph.passes.to_int8 import to_int8
+from vdla.compiler.graph.ranges import MOVES, Ranges
+from vdla.compiler.graph.types import TensorType
+from vdla.compiler.targets.accelerator.capability import Capability
+
+FLOATS = "floats in the file; without --strict they'd be integers of 16 bits"
+BELOW = 12.0  # of the middle of scores: e**-12 of it is no share in int8
+LEAST = 1e-30  # of a range
+PLAIN = (ops.Relu, ops.Clip)  # which are bounds of the operator before them
+
+
+def quantize_floats(graph: Graph, accelerator: Capability) -> Graph:
+    """Quantizes floats between integers.
+
+    before: h = Add(x, Dequantize(p)); y = Quantize(LayerNorm(h)); …Add(h, …)
+    after:  h = Add(x, Dequantize(p)); i = Quantize16(h); r = Dequantize16(i);
+            y = Quantize(LayerNorm(r)); …Add(r, …)
+
+    A graph whose operators are all quantized stays as it is. A strict accelerator leaves them
+    floats: the reason says so.
+    """
+    if not graph.of(ops.Quantize):
+        return graph
+    floats = _Floats(graph)
+    if not floats.found:
+        return graph
+    if accelerator.strict:
+        return floats.refused()
+    ready = rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
+    return move_qdq(_Floats(ready).quantized())
+
+
+def _unscaled(node: ops.Quantize, editor: Editor) -> Made:
+    """The quantization of what is multiplied with a positive number before it."""
+    factor = editor.own_maker(node.data, ops.Binary)
+    if factor is None or factor.function not in ("mul", "div") or node.axis is not None:
+        return None
+    names = [factor.a, factor.b] if factor.function == "div" else [factor.b, factor.a]
+    known = editor.constants
+    data, number = (factor.a, factor.b) if factor.b in known else (factor.b, factor.a)
+    if number not in known or (factor.function == "div" and number != names[1]):
+        return None
+    array = known[number]
+    if array.size != 1 or not array.reshape(()) > 0:
+        return None
+    if editor.shape(data) != editor.shape(node.data) or editor.maker(data, ops.Dequantize):
+        return None
+    value = float(array.reshape(()))
+    scale = node.scale[0] / value if factor.function == "mul" else node.scale[0] * value
+    editor.erase(factor)
+    return ops.Quantize(
+        name=node.name, output=node.output, data=data, scale=(float(np.float32(scale)),),
+        zero_point=node.zero_point,
+    )  # fmt: skip
+
+
+@dataclass
+class _Floats:
+    """A graph whose floats are to be quantized.
+
+    Attributes:
+        wide: the tensors that become 16 bits: what sums and normalizations read.
+        ends: by the names of tensors that functions read, the quantizations whose data are
+            functions of them.
+        scores: what a softmax reads.
+        read: the results of normalizations, with what they read.
+    """
+
+    graph: Graph
+    wide: set[str] = field(default_factory=set)
+    ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
+    scores: set[str] = field(default_factory=set)
+    read: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ranges = Ranges(self.graph)
+        self.around = self.ranges.around
+        self.leads = _leading(self.graph)
+        for node in self.graph.nodes:
+            self._look(node)
+        self.wide |= {data for result, data in self.read if result in self.wide}
+
+    # Tensors to quantize -----------------------------------------------------------------------
+
+    def _look(self, node: Node) -> None:
+        """Notes what a node reads that is to be quantized."""
+        if isinstance(node, ops.Quantize):
+            root = self.root(node.data)
+            if self.is_float(root) and not self.is_plain(node.data, root) and node.axis is None:
+                self.ends.setdefault(root, []).append(node)
+        elif node.output not in self.leads:
+            return
+        elif isinstance(node, ops.Softmax):
+            if self.is_float(node.data):
+                self.scores.add(node.data)
+        elif whole := self.ranges.normalized.get(node.output):
+            self._widen(whole.data)
+            self.read.append((node.output, self.unmoved(whole.data)))
+        elif self.is_sum(node):
+            for name in node.inputs:
+                self._widen(name)
+
+    def _widen(self, name: str) -> None:
+        """Notes what becomes 16 bits so that a tensor does."""
+        name = self.unmoved(name)
+        root = self.root(name)
+        if root != name and self.around.maker(name, Node) is not None:
+            self.wide.add(name)
+            if self.is_float(root):
+                self.ends.setdefault(root, [])
+        elif self.is_float(name):
+            self.wide.add(name)
+
+    def is_sum(self, node: Node) -> bool:
+        """Whether a node adds two tensors, or a constant of many numbers to one, and both have
+        ranges."""
+        own = isinstance(node, ops.Add) and self.root(node.output) == node.output
+        return own and all(name in self.ranges.known for name in node.inputs)
+
+    def root(self, name: str) -> str:
+        """The tensor that a tensor is a function of, itself where it is of none."""
+        return self.ranges.roots.get(name, name)
+
+    def is_plain(self, name: str, root: str) -> bool:
+        """Whether nothing but limits stand between a tensor and the one that it is a function
+        of."""
+        while name != root:
+            maker = self.around.maker(name, PLAIN)
+            if maker is None:
+                return False
+            name = maker.data
+        return True
+
+    def unmoved(self, name: str) -> str:
+        """The tensor whose elements a tensor has in another order, or another shape."""
+        while maker := self.around.maker(name, MOVES):
+            name = maker.inputs[0]
+        return name
+
+    def is_float(self, name: str) -> bool:
+        """Whether a tensor has a range and is floats that no integers are, but a node makes."""
+        maker = self.around.maker(name, Node)
+        integers = maker is None or isinstance(maker, AnyDequantize)
+        return not integers and name in self.ranges.known
+
+    # What becomes of them ----------------------------------------------------------------------
+
+    @property
+    def found(self) -> set[str]:
+        """The tensors to quantize."""
+        return self.wide | self.ends.keys() | self.scores
+
+    def refused(self) -> Graph:
+        """The graph with the reason why its floats stay floats."""
+        reasons = dict(self.graph.reasons)
+        for node in self.graph.nodes:
+            if node.output in self.found:
+                reasons[node.name] = f"{STRICT}: {FLOATS}"
+        return replace(self.graph, reasons=reasons)
+
+    def quantized(self) -> Graph:
+        """The graph with quantizations of its floats."""
+        editor = Editor(self.graph)
+        for node in self.graph.nodes:
+            if (name := node.output) in self.found:
+                now = editor.maker(name, Node)
+                assert now is not None
+                put = _Behind(name, now, editor)
+                readers = [*editor.readers(name)]
+                functions = [r for r in readers if self.root(r.output) == self.root(name)]
+                shares = [r for r in readers if isinstance(r, ops.Softmax)]
+                if name in self.ends:
+                    put.narrow(self.part(name), functions)
+                if name in self.scores:
+                    put.narrow(self.part_of_scores(name, node), shares)
+                if name in self.wide:
+                    is_function = self.root(name) != name
+                    rest = [r for r in readers if r not in (*functions, *shares)]
+                    if is_function:
+                        rest = [r for r in rest if not isinstance(r, ops.Quantize)]
+                    put.wide(self.ranges.known[name].ends, rest, is_function)
+        return editor.graph()
+
+    def part(self, name: str) -> tuple[float, float]:
+        """The part of what functions read where their results change."""
+        points = self.ranges.points(name)
+        assert points is not None
+        first, last = len(points) - 1, 0
+        for end in self.ends[name]:
+            values = self.ranges.at(end.data, points)
+            kind = TensorType(values.shape, self.graph.tensors[end.output].dtype)
+            changes = np.flatnonzero(np.diff(end.evaluate([values], kind).astype(int)))
+            if len(changes):
+                first, last = min(first, int(changes[0])), max(last, int(changes[-1]) + 1)
+        if first >= last:  # nothing changes, or something else than a quantization reads them
+            return self.ranges.known[name].ends
+        return float(points[first]), float(points[last])
+
+    def part_of_scores(self, name: str, node: Node) -> tuple[float, float]:
+        """The range of what a softmax reads, without what is far below, as masks are."""
+        low, high = self.ranges.known[name].ends
+        for each in node.inputs:
+            if each in self.ranges.known and each not in self.graph.constants:
+                least, most = self.ranges.known[each].ends
+                low = max(low, min(least, (least + most) / 2 - BELOW))
+        return low, max(high, low)
+
+
+def _leading(graph: Graph) -> set[str]:
+    """The tensors that lead to a quantization, by way of floats."""
+    result = set[str]()
+    for node in reversed(graph.nodes):
+        leads = isinstance(node, ops.Quantize) or not result.isdisjoint(node.outputs)
+        if leads and not isinstance(node, AnyDequantize):
+            result.update(node.inputs)
+    return result
+
+
+@dataclass
+class _Behind:
+    """Nodes behind the one that makes a tensor; ``made`` are those that were put there."""
+
+    name: str
+    node: Node
+    editor: Editor
+    made: list[Node] = field(default_factory=list)
+
+    def narrow(self, ends: tuple[float, float], readers: Sequence[Node]) -> None:
+        """Gives some readers the tensor by way of int8 of a range."""
+        low, high = min(ends[0], 0.0), max(ends[1], 0.0)
+        scale = float(np.float32(max((high - low) / 255, LEAST)))
+        real = self.integers(self.name, scale, round(-128 - low / scale), wide=False)
+        self.give(real, readers)
+
+    def wide(self, ends: tuple[float, float], readers: Sequence[Node], is_function: bool) -> None:
+        """Gives some readers the tensor by way of 16 bits of a range; a function of int8 as the
+        sum of its two bytes, which are functions, too."""
+        scale = float(np.float32(max(-ends[0], ends[1], LEAST) / MOST))
+        if not is_function:
+            self.give(self.integers(self.name, scale, 0), readers)
+            return
+        high = self.integers(self.name, scale * (1 << BYTE_BITS), 0, wide=False)
+        rest = self.editor.like(f"{self.name}.rest", self.editor.shape(self.name), self.name)
+        self.put(ops.Binary(name=rest, output=rest, a=self.name, b=high, function="sub"))
+        self.joined((high, self.integers(rest, scale, 0, wide=False)), self.name, scale, readers)
+
+    def joined(
+        self, parts: tuple[str, str], name: str, scale: float, readers: Sequence[Node]
+    ) -> None:
+        """Gives some readers of a tensor the sum of its parts, behind all that moves elements."""
+        moves = [r for r in readers if isinstance(r, MOVES)]
+        for move in moves:
+            moved = []
+            for part in parts:
+                output = self.editor.like(f"{part}.moved", self.editor.shape(move.output), part)
+                self.put(replace(move.renamed({name: part}), name=output, output=output))
+                moved.append(output)
+            self.joined((moved[0], moved[1]), move.output, scale, self.editor.readers(move.output))
+        rest = [r for r in readers if r not in moves]
+        if rest:
+            total = self.editor.like(f"{name}.sum", self.editor.shape(name), name)
+            self.put(ops.Add(name=total, output=total, a=parts[0], b=parts[1]))
+            self.give(self.integers(total, scale, 0), rest, name)
+
+    def integers(self, name: str, scale: float, zero: int, wide: bool = True) -> str:
+        """The real numbers of a tensor's integers."""
+        numbers: _Numbers = {"scale": (float(np.float32(scale)),), "zero_point": (zero,)}
+        kind = TensorType(self.editor.shape(name), "int32" if wide else "int8")
+        bits = self.editor.tensor(f"{name}.integers", kind)
+        real = self.editor.like(f"{name}.real", kind.shape, name)
+        if wide:
+            self.put(
+                Quantize16(name=bits, output=bits, data=name, low=-MOST, high=MOST, **numbers),
+                Dequantize16(name=real, output=real, data=bits, **numbers),
+            )
+        else:
+            self.put(
+                ops.Quantize(name=bits, output=bits, data=name, **numbers),
+                ops.Dequantize(name=real, output=real, data=bits, **numbers),
+            )
+        return real
+
+    def put(self, *nodes: Node) -> None:
+        """Puts nodes behind all that are there."""
+        last = self.made[-1] if self.made else self.node
+        self.editor.replace(last, last, *nodes)
+        self.made += nodes
+
+    def give(self, real: str, readers: Sequence[Node], name: str | None = None) -> None:
+        """Has nodes read real numbers of integers in a tensor's place."""
+        for reader in {each.name: each for each in readers}.values():
+            self.editor.replace(reader, reader.renamed({name or self.name: real}))
+
+
+class _Numbers(TypedDict):
+    """The scale and the zero point of integers."""
+
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
