@@ -299,6 +299,8 @@ class Style:
     unsigned: bool = False
     per_channel: bool = False
     every: bool = False
+    products: bool = False  # alone: all between them stays float
+    symmetric: bool = False
 
 
 STYLES = {
@@ -306,7 +308,11 @@ STYLES = {
     "s8c": Style(per_channel=True),
     "qop": Style(operators=True, unsigned=True),
     "all": Style(every=True),
+    "products": Style(products=True, per_channel=True),
+    "products_u8": Style(products=True, unsigned=True),
+    "products_s8": Style(products=True, symmetric=True),
 }
+PRODUCTS = ("MatMul", "Gemm", "Conv")
 
 
 def images(model: onnx.ModelProto, count: int, seed: int) -> Iterator[dict[str, Array]]:
@@ -356,6 +362,8 @@ def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
                 per_channel=chosen.per_channel,
                 activation_type=QuantType.QUInt8 if chosen.unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
+                op_types_to_quantize=PRODUCTS if chosen.products else None,
+                extra_options={"ActivationSymmetric": chosen.symmetric},
             )
     finally:
         logger.setLevel(level)

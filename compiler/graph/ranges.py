@@ -62,7 +62,8 @@ class Ranges:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.around = graph, Neighbours(graph)
+        self.graph = graph = graph.copy(constants=_terms(graph))
+        self.around = Neighbours(graph)
         self.known: dict[str, Range] = {}
         self.roots: dict[str, str] = {}
         self.normalized: dict[str, Deviation] = {}
@@ -96,6 +97,8 @@ class Ranges:
 
     def _range(self, node: Node) -> Range | None:
         """The range of a node's result."""
+        if node.output in self.graph.constants:
+            return self.known[node.output]
         if isinstance(node, AnyDequantize):
             return self._dequantized(node)
         if isinstance(node, ops.Softmax):
@@ -113,11 +116,6 @@ class Ranges:
 
     def _dequantized(self, node: AnyDequantize) -> Range | None:
         """The range of what integers stand for."""
-        if node.data in self.graph.constants:
-            value = node.evaluate(
-                [self.graph.constants[node.data]], self.graph.tensors[node.output]
-            )
-            return Range(value, value)
         limits = LIMITS.get(self.graph.tensors[node.data].dtype)
         if node.axis is not None or limits is None:
             return None
@@ -134,7 +132,7 @@ class Ranges:
     def _combined(self, node: ops.Add | ops.Binary) -> Range | None:
         """The range of a function of two tensors, or of one that it reads twice."""
         root = self.roots[node.output]
-        if root != node.output and node.output not in self.graph.constants:
+        if root != node.output:
             return self.values(node.output)
         a, b = self.known.get(node.a), self.known.get(node.b)
         if a is None or b is None:
@@ -195,3 +193,14 @@ class Ranges:
         values = self.at(name, points).astype(np.float64)
         slack = np.abs(np.diff(values)).max() if len(values) == POINTS else 0.0
         return Range(np.asarray(values.min() - slack), np.asarray(values.max() + slack))
+
+
+def _terms(graph: Graph) -> dict[str, Array]:
+    """The real numbers of integers that are constants and what works by element reads."""
+    result, uses = {}, graph.uses()
+    for node in graph.of(ops.Dequantize):
+        read = any(isinstance(each, ops.Add | ops.Binary) for each in uses[node.output])
+        if read and node.data in graph.constants:
+            kind = graph.tensors[node.output]
+            result[node.output] = node.evaluate([graph.constants[node.data]], kind)
+    return result

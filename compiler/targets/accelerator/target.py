@@ -123,7 +123,7 @@ class Accelerator(Target):
         unrolled, fused = Pass("unroll", unroll), Pass("fuse_wide", on(fuse_wide), adds=flips)
         if not normalizes(self.config):
             return unrolled, fused
-        whole = Pass("quantize_floats", on(quantize_floats), adds=MOVING | flips)
+        whole = Pass("quantize_floats", on(quantize_floats), adds=MOVING | flips | {ops.QConcat})
         if self.strict:
             return unrolled, whole, fused
         return (

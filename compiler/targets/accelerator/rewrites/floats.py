@@ -119,7 +119,8 @@ class _Floats:
         elif node.output not in self.leads:
             return
         elif isinstance(node, ops.Softmax):
-            if self.is_float(node.data):
+            shares = self.around.readers_of(node.output, ops.Quantize)
+            if shares and self.is_float(node.data):
                 self.scores.add(node.data)
         elif whole := self.ranges.normalized.get(node.output):
             self._widen(whole.data)
@@ -169,6 +170,7 @@ class _Floats:
         """Whether a tensor has a range and is floats that no integers are, but a node makes."""
         maker = self.around.maker(name, Node)
         integers = maker is None or isinstance(maker, AnyDequantize)
+        integers = integers or name in self.ranges.graph.constants
         return not integers and name in self.ranges.known
 
     # What becomes of them ----------------------------------------------------------------------
@@ -228,7 +230,7 @@ class _Floats:
         """The range of what a softmax reads, without what is far below, as masks are."""
         low, high = self.ranges.known[name].ends
         for each in node.inputs:
-            if each in self.ranges.known and each not in self.graph.constants:
+            if each in self.ranges.known and each not in self.ranges.graph.constants:
                 least, most = self.ranges.known[each].ends
                 low = max(low, min(least, (least + most) / 2 - BELOW))
         return low, max(high, low)

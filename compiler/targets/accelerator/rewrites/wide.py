@@ -169,8 +169,8 @@ class _Island:
 
     def source(self, name: str) -> _Source | None:
         """The integers behind an operand, or those of a constant that a sum has."""
-        if name in self.editor.constants:
-            return self._constant(name) if isinstance(self.core, ops.Add) else None
+        if (array := self._known(name)) is not None:
+            return self._constant(name, array) if isinstance(self.core, ops.Add) else None
         wide = self.editor.maker(name, Dequantize16)
         if wide is not None:
             if wide.axis is not None or self.editor.tensors[wide.data].dtype != "int32":
@@ -179,14 +179,24 @@ class _Island:
         node = int8_source(name, self.editor)
         return None if node is None else _Source(node.data, quant_of(node), False)
 
-    def _constant(self, name: str) -> _Source | None:
+    def _known(self, name: str) -> Array | None:
+        """The numbers of a constant, or of integers that are one."""
+        editor, maker = self.editor, self.editor.maker(name, ops.Dequantize)
+        if maker is not None and maker.data in editor.constants:
+            return maker.evaluate([editor.constants[maker.data]], editor.tensors[name])
+        return editor.constants.get(name)
+
+    def _constant(self, name: str, array: Array) -> _Source | None:
         """A constant of a sum as 16 bits, one for each element of the result, as far as it can
         move that."""
-        out, array = quant_of(self.end), self.editor.constants[name]
+        out = quant_of(self.end)
         if array.dtype != np.float32 or array.size < 2 or np.isnan(array).any():
             return None
         most = out.scale * (2 * MOST if self.is_wide else 512)
         array = np.clip(array.astype(np.float64), -most, most)
+        of_feature = array.size == array.shape[-1]
+        if not self.is_wide and of_feature and np.ptp(array) / 510 <= out.scale / 2:
+            return None  # int8 is fine enough for it (``passes/spellings.py``)
         scale = float(np.float32(max(np.abs(array).max(), 1e-30) / MOST))
         shape = self.editor.shape(self.core.output)
 
