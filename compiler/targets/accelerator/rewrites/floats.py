@@ -127,7 +127,8 @@ class _Floats:
             self.read.append((node.output, self.unmoved(whole.data)))
         elif self.is_sum(node):
             for name in node.inputs:
-                self._widen(name)
+                if not self.is_term(name):
+                    self._widen(name)
 
     def _widen(self, name: str) -> None:
         """Notes what becomes 16 bits so that a tensor does."""
@@ -145,6 +146,14 @@ class _Floats:
         ranges."""
         own = isinstance(node, ops.Add) and self.root(node.output) == node.output
         return own and all(name in self.ranges.known for name in node.inputs)
+
+    def is_term(self, name: str) -> bool:
+        """Whether a tensor is the sum of one and a constant, which another sum alone reads, so that
+        both are one."""
+        maker = self.around.own_maker(name, ops.Add)
+        if maker is None or not self.is_sum(maker):
+            return False
+        return any(each in self.ranges.graph.constants for each in maker.inputs)
 
     def root(self, name: str) -> str:
         """The tensor that a tensor is a function of, itself where it is of none."""

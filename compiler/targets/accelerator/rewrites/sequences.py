@@ -222,7 +222,17 @@ class _Sequences(ImageWays):
         if len(self.shape(node.output)) == len(IMAGE.perm) and whole:
             return None  # images already
         order = nearest_order(known, ()) if known else self.order_of_input(node)
-        return self.placed(node, order, lambda order: self.on_images(node, order))
+        return self.placed(
+            node, order, lambda order: self.on_images(self.turned(node, order), order)
+        )
+
+    def turned(self, node: QWideSum, order: Order) -> QWideSum:
+        """A sum whose constant lies as images do."""
+        if node.offset is None:
+            return node
+        array = self.editor.constants[node.offset].transpose(order.perm)
+        image = array.reshape(image_shape(self.shape(node.offset), order))
+        return replace(node, offset=self.editor.constant(f"{node.offset}.image", image.copy()))
 
     def concatenated(self, node: ops.QConcat) -> Made:
         """A concatenation of images, along the axis of theirs that is outermost in its place."""
