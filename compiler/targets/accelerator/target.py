@@ -40,6 +40,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
+from vdla.compiler.targets.accelerator.rewrites.byte_sums import sums_as_bytes
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.floats import quantize_floats
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import attends, fuse_attention
@@ -147,6 +148,7 @@ class Accelerator(Target):
             Pass("part_layers", on(part_layers)),
             Pass("pad_heads", on(pad_heads)),
             Pass("sequences_as_images", on(sequences_as_images), adds=frozenset((ops.QView,))),
+            Pass("sums_as_bytes", on(sums_as_bytes)),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", on(read_images)),
             Pass("view_slices", on(view_slices), adds=frozenset((ops.QTakeView,))),
