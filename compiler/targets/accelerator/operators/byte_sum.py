@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -19,7 +19,6 @@ from vdla.compiler.targets.accelerator.operators.moves import (
     Moves,
     MoveTensors,
     MoveTile,
-    ones,
     plain,
 )
 from vdla.compiler.targets.accelerator.operators.template import (
@@ -63,6 +62,7 @@ class ByteSum(Moves[QByteSum]):
     zero: int
     low: int
     high: int
+    within: bool  # the limits, whatever the terms are
 
     @classmethod
     def refusal(
@@ -82,7 +82,8 @@ class ByteSum(Moves[QByteSum]):
         narrow = node.requant is not None
         count = (prod(image),) * (1 if narrow else 2)
         sums = kinds, node.zeros, node.weights, node.shift, narrow, node.offset is not None
-        return cls(ceil_div(channels, block), count, vectors, *sums, *limits)
+        rows, within = ceil_div(channels, block), _is_within(node, kinds, graph)
+        return cls(rows, count, vectors, *sums, *limits, within)
 
     def bind(self, node: QByteSum, graph: Graph, config: Config) -> Binding:
         """The scale of what is stored, and offsets with half a step, by channel."""
@@ -90,11 +91,8 @@ class ByteSum(Moves[QByteSum]):
         tensors = {
             f"{end}term{n}": name for end in ends for n, name in enumerate(node.terms)
         }  # each is loaded for each byte
-        constants: dict[str, Array] = {}
-        if node.requant is not None:
-            constants["scales"] = one_scale(node.requant.scale[0], config)
-        else:
-            constants["scales"] = ones(config)
+        scale = node.requant.scale[0] if node.requant else 1.0
+        constants: dict[str, Array] = {"scales": one_scale(scale, config)}
         if node.offset is not None:
             values = graph.constants[node.offset]
             full = np.zeros(self.rows * config.channel_block, np.int32)
@@ -118,7 +116,7 @@ class ByteSum(Moves[QByteSum]):
     def alu_steps(self) -> int:
         """The terms of bytes, their sum, its rounding, and a byte of it."""
         own = self.kinds.count(BYTES) + 1 + self.offset
-        return own if self.narrow else own + 5 + (not self.offset)
+        return own if self.narrow else own + 3 + 2 * (not self.within) + (not self.offset)
 
     @property
     def multiplications(self) -> int:
@@ -187,6 +185,8 @@ class ByteSum(Moves[QByteSum]):
         down = more
         if self.shift:
             down = way.step("down", ins.alu_shr_imm, lambda *i: more[i] >> shift)
+        if self.within:
+            return down
         under = way.step("under", ins.alu_min_imm, lambda *i: te.minimum(down[i], high))
         return way.step("over", ins.alu_max_imm, lambda *i: te.maximum(under[i], low))
 
@@ -252,6 +252,17 @@ class _Way:
         """The move that it is."""
         first, *others = self.inputs
         return Move(first, self.steps[::-1], stored, others=others)
+
+
+def _is_within(node: QByteSum, kinds: Sequence[str], graph: Graph) -> bool:
+    """Whether no terms give a sum beyond a node's limits."""
+    total = node.half
+    for weight, zero, kind in zip(node.weights, node.zeros, kinds, strict=True):
+        size = max(128 + zero, 127 - zero) if kind == NARROW else MOST + 1
+        total += abs(weight) * size
+    if node.offset is not None:
+        total += int(np.abs(graph.constants[node.offset].astype(np.int64)).max())
+    return total >> node.shift <= min(-node.low, node.high)
 
 
 def _byte(data: Tensor, number: int) -> Callable[..., Expr]:

@@ -36,13 +36,20 @@ def sums_as_bytes(graph: Graph, accelerator: Capability) -> Graph:
         """The sum of bytes in the place of one."""
         if node.output not in split and not {*node.terms} & names.keys():
             return None
-        made = QByteSum(
-            name=node.name, output=_output(node, editor, split, names), bytes=tuple(n in names for n in node.terms),
-            terms=tuple(names.get(n, n) for n in node.terms), zeros=node.zeros, weights=node.weights,
-            shift=node.shift, low=node.low, high=node.high, requant=node.requant,
-            offset=_by_channel(node, editor),
-        )  # fmt: skip
-        return made
+        output, offset = _output(node, editor, split, names), _by_channel(node, editor)
+        return QByteSum(
+            name=node.name,
+            output=output,
+            terms=tuple(names.get(n, n) for n in node.terms),
+            bytes=tuple(n in names for n in node.terms),
+            zeros=node.zeros,
+            weights=node.weights,
+            shift=node.shift,
+            low=node.low,
+            high=node.high,
+            requant=node.requant,
+            offset=offset,
+        )
 
     def read(node: QBytes) -> Made:
         """Nothing: what reads bytes reads the sum's."""

@@ -12,8 +12,9 @@ file (``graph/ranges.py``), so that nothing has to be measured and nothing is li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import floor, log2
 from typing import TypedDict
 
 import numpy as np
@@ -22,7 +23,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.ops.quantize import AnyDequantize
-from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, Dequantize16, Quantize16
+from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, WEIGHT_BITS, Dequantize16, Quantize16
 from vdla.compiler.graph.passes.fold import fold_scales
 from vdla.compiler.graph.passes.images import as_images
 from vdla.compiler.graph.passes.move_qdq import move_qdq
@@ -34,6 +35,7 @@ from vdla.compiler.targets.accelerator.capability import Capability
 FLOATS = "floats in the file; without --strict they'd be integers of 16 bits"
 BELOW = 12.0  # of the middle of scores: e**-12 of it is no share in int8
 LEAST = 1e-30  # of a range
+ROOM = 1 + 2.0**-10  # for the rounding of weights and of the result
 PLAIN = (ops.Relu, ops.Clip)  # which are bounds of the operator before them
 
 
@@ -92,6 +94,7 @@ class _Floats:
             functions of them.
         scores: what a softmax reads.
         read: the results of normalizations, with what they read.
+        scales: those of tensors of 16 bits, by their names.
     """
 
     graph: Graph
@@ -99,6 +102,7 @@ class _Floats:
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
     read: list[tuple[str, str]] = field(default_factory=list)
+    scales: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ranges = Ranges(self.graph)
@@ -217,8 +221,40 @@ class _Floats:
                     rest = [r for r in readers if r not in (*functions, *shares)]
                     if is_function:
                         rest = [r for r in rest if not isinstance(r, ops.Quantize)]
-                    put.wide(self.ranges.known[name].ends, rest, is_function)
+                    self.scales[name] = self._scale(name, node)
+                    put.wide(self.scales[name], rest, is_function)
         return editor.graph()
+
+    def _scale(self, name: str, node: Node) -> float:
+        """The scale of a tensor of 16 bits. That of a sum is so large that no sum of what its terms
+        stand for is beyond; and by it, one term of 16 bits beside one of int8 has an exact weight,
+        which few bits are left for."""
+        own = max(map(abs, self.ranges.known[name].ends))
+        terms = [*self._terms(node)] if self.is_sum(node) else []
+        total = sum(self._size(each) for each in terms)
+        scale = max(own, total * ROOM, LEAST) / MOST
+        wide = [self.scales[n] for each in terms if (n := self.unmoved(each)) in self.scales]
+        makers = [self.around.maker(each, ops.Dequantize) for each in terms]
+        narrow = [maker.scale[0] for maker in makers if maker is not None]
+        if len(wide) != 1 or len(narrow) != 1:
+            return scale
+        places = floor(log2(((1 << WEIGHT_BITS) - 1) * scale / narrow[0]))
+        weight = max(floor(wide[0] / scale * 2.0**places), 1)
+        return wide[0] * 2.0**places / weight
+
+    def _terms(self, node: Node) -> Iterator[str]:
+        """What a sum adds, with the terms of a sum before it that is one with it."""
+        for each in node.inputs:
+            maker = self.around.maker(each, ops.Add)
+            if maker is not None and self.is_term(each):
+                yield from maker.inputs
+            else:
+                yield each
+
+    def _size(self, name: str) -> float:
+        """The largest number that a term of a sum stands for."""
+        scale = self.scales.get(self.unmoved(name))
+        return max(map(abs, self.ranges.known[name].ends)) if scale is None else scale * MOST
 
     def part(self, name: str) -> tuple[float, float]:
         """The part of what functions read where their results change."""
@@ -271,10 +307,9 @@ class _Behind:
         real = self.integers(self.name, scale, round(-128 - low / scale), wide=False)
         self.give(real, readers)
 
-    def wide(self, ends: tuple[float, float], readers: Sequence[Node], is_function: bool) -> None:
-        """Gives some readers the tensor by way of 16 bits of a range; a function of int8 as the
-        sum of its two bytes, which are functions, too."""
-        scale = float(np.float32(max(-ends[0], ends[1], LEAST) / MOST))
+    def wide(self, scale: float, readers: Sequence[Node], is_function: bool) -> None:
+        """Gives some readers the tensor by way of 16 bits; a function of int8 as the sum of its two
+        bytes, which are functions, too."""
         if not is_function:
             self.give(self.integers(self.name, scale, 0), readers)
             return
