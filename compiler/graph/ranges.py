@@ -7,7 +7,7 @@ element, by its values. So no tensor has to be measured. What follows from nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -23,6 +23,7 @@ from vdla.compiler.graph.types import Array
 POINTS = 8192  # of a tensor's range, at which functions of it are computed
 MOST_ELEMENTS = 1 << 22  # of a tensor whose bounds differ by elements
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
+Ends = Mapping[str, tuple[float, float]]  # by the names of tensors
 MOVES = (ops.Reshape, ops.Transpose, ops.Take)
 
 
@@ -61,7 +62,9 @@ class Ranges:
         normalized: normalizations by the names of their results.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, inputs: Ends | None = None) -> None:
+        """The ranges of a graph; ``inputs`` are the least and the greatest number of inputs of
+        floats, as far as they are known."""
         self.graph = graph = graph.copy(constants=_terms(graph))
         self.around = Neighbours(graph)
         self.known: dict[str, Range] = {}
@@ -70,6 +73,9 @@ class Ranges:
         for name, array in graph.constants.items():
             if graph.tensors[name].dtype == "float32" and array.size:
                 self.known[name] = Range(array, array)
+        for name, ends in (inputs or {}).items():
+            if name in graph.inputs and graph.tensors[name].dtype == "float32":
+                self.known[name] = Range(*map(np.asarray, ends))
         for node in graph.nodes:
             self._follow(node)
 

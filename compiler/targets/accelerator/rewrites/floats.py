@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, log2
+from types import MappingProxyType
 from typing import TypedDict
 
 import numpy as np
@@ -28,10 +29,11 @@ from vdla.compiler.graph.passes.fold import fold_scales
 from vdla.compiler.graph.passes.images import as_images
 from vdla.compiler.graph.passes.move_qdq import move_qdq
 from vdla.compiler.graph.passes.to_int8 import to_int8
-from vdla.compiler.graph.ranges import MOVES, Ranges
+from vdla.compiler.graph.ranges import MOVES, Ends, Ranges
 from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
 
+NONE: Ends = MappingProxyType({})
 FLOATS = "floats in the file; without --strict they'd be integers of 16 bits"
 BELOW = 12.0  # of the middle of scores: e**-12 of it is no share in int8
 LEAST = 1e-30  # of a range
@@ -39,8 +41,8 @@ ROOM = 1 + 2.0**-10  # for the rounding of weights and of the result
 PLAIN = (ops.Relu, ops.Clip)  # which are bounds of the operator before them
 
 
-def quantize_floats(graph: Graph, accelerator: Capability) -> Graph:
-    """Quantizes floats between integers.
+def quantize_floats(graph: Graph, accelerator: Capability, inputs: Ends = NONE) -> Graph:
+    """Quantizes floats between integers; ``inputs`` are ranges of what the caller gives.
 
     before: h = Add(x, Dequantize(p)); y = Quantize(LayerNorm(h)); …Add(h, …)
     after:  h = Add(x, Dequantize(p)); i = Quantize16(h); r = Dequantize16(i);
@@ -51,13 +53,13 @@ def quantize_floats(graph: Graph, accelerator: Capability) -> Graph:
     """
     if not graph.of(ops.Quantize):
         return graph
-    floats = _Floats(graph)
+    floats = _Floats(graph, inputs)
     if not floats.found:
         return graph
     if accelerator.strict:
         return floats.refused()
     ready = rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
-    return move_qdq(_Floats(ready).quantized())
+    return move_qdq(_Floats(ready, inputs).quantized())
 
 
 def _unscaled(node: ops.Quantize, editor: Editor) -> Made:
@@ -98,6 +100,7 @@ class _Floats:
     """
 
     graph: Graph
+    inputs: Ends
     wide: set[str] = field(default_factory=set)
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
@@ -105,7 +108,7 @@ class _Floats:
     scales: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ranges = Ranges(self.graph)
+        self.ranges = Ranges(self.graph, self.inputs)
         self.around = self.ranges.around
         self.leads = _leading(self.graph)
         for node in self.graph.nodes:
@@ -138,7 +141,7 @@ class _Floats:
         """Notes what becomes 16 bits so that a tensor does."""
         name = self.unmoved(name)
         root = self.root(name)
-        if root != name and self.around.maker(name, Node) is not None:
+        if root != name:
             self.wide.add(name)
             if self.is_float(root):
                 self.ends.setdefault(root, [])
@@ -180,10 +183,9 @@ class _Floats:
         return name
 
     def is_float(self, name: str) -> bool:
-        """Whether a tensor has a range and is floats that no integers are, but a node makes."""
-        maker = self.around.maker(name, Node)
-        integers = maker is None or isinstance(maker, AnyDequantize)
-        integers = integers or name in self.ranges.graph.constants
+        """Whether a tensor has a range and is floats that no integers are."""
+        maker = self.around.maker(name, AnyDequantize)
+        integers = maker is not None or name in self.ranges.graph.constants
         return not integers and name in self.ranges.known
 
     # What becomes of them ----------------------------------------------------------------------
@@ -204,33 +206,36 @@ class _Floats:
     def quantized(self) -> Graph:
         """The graph with quantizations of its floats."""
         editor = Editor(self.graph)
-        for node in self.graph.nodes:
-            if (name := node.output) in self.found:
-                now = editor.maker(name, Node)
-                assert now is not None
-                put = _Behind(name, now, editor)
-                readers = [*editor.readers(name)]
-                functions = [r for r in readers if self.root(r.output) == self.root(name)]
-                shares = [r for r in readers if isinstance(r, ops.Softmax)]
-                if name in self.ends:
-                    put.narrow(self.part(name), functions)
-                if name in self.scores:
-                    put.narrow(self.part_of_scores(name, node), shares)
-                if name in self.wide:
-                    is_function = self.root(name) != name
-                    rest = [r for r in readers if r not in (*functions, *shares)]
-                    if is_function:
-                        rest = [r for r in rest if not isinstance(r, ops.Quantize)]
-                    self.scales[name] = self._scale(name, node)
-                    put.wide(self.scales[name], rest, is_function)
+        names = [*self.graph.inputs, *(node.output for node in self.graph.nodes)]
+        for name in names:
+            if name in self.found:
+                self._quantize(name, _Behind(name, editor))
         return editor.graph()
 
-    def _scale(self, name: str, node: Node) -> float:
+    def _quantize(self, name: str, put: _Behind) -> None:
+        """Gives those that read a tensor its integers."""
+        readers = [*put.editor.readers(name)]
+        functions = [r for r in readers if self.root(r.output) == self.root(name)]
+        shares = [r for r in readers if isinstance(r, ops.Softmax)]
+        if name in self.ends:
+            put.narrow(self.part(name), functions)
+        if name in self.scores:
+            put.narrow(self.part_of_scores(name), shares)
+        if name in self.wide:
+            is_function = self.root(name) != name
+            rest = [r for r in readers if r not in (*functions, *shares)]
+            if is_function:
+                rest = [r for r in rest if not isinstance(r, ops.Quantize)]
+            self.scales[name] = self._scale(name)
+            put.wide(self.scales[name], rest, is_function)
+
+    def _scale(self, name: str) -> float:
         """The scale of a tensor of 16 bits. That of a sum is so large that no sum of what its terms
         stand for is beyond; and by it, one term of 16 bits beside one of int8 has an exact weight,
         which few bits are left for."""
         own = max(map(abs, self.ranges.known[name].ends))
-        terms = [*self._terms(node)] if self.is_sum(node) else []
+        node = self.around.maker(name, ops.Add)
+        terms = [*self._terms(node)] if node and self.is_sum(node) else []
         total = sum(self._size(each) for each in terms)
         scale = max(own, total * ROOM, LEAST) / MOST
         wide = [self.scales[n] for each in terms if (n := self.unmoved(each)) in self.scales]
@@ -271,10 +276,11 @@ class _Floats:
             return self.ranges.known[name].ends
         return float(points[first]), float(points[last])
 
-    def part_of_scores(self, name: str, node: Node) -> tuple[float, float]:
+    def part_of_scores(self, name: str) -> tuple[float, float]:
         """The range of what a softmax reads, without what is far below, as masks are."""
         low, high = self.ranges.known[name].ends
-        for each in node.inputs:
+        maker = self.around.maker(name, Node)
+        for each in maker.inputs if maker else ():
             if each in self.ranges.known and each not in self.ranges.graph.constants:
                 least, most = self.ranges.known[each].ends
                 low = max(low, min(least, (least + most) / 2 - BELOW))
@@ -293,10 +299,10 @@ def _leading(graph: Graph) -> set[str]:
 
 @dataclass
 class _Behind:
-    """Nodes behind the one that makes a tensor; ``made`` are those that were put there."""
+    """Nodes behind the one that makes a tensor, or before all others of an input; ``made`` are
+    those that were put there."""
 
     name: str
-    node: Node
     editor: Editor
     made: list[Node] = field(default_factory=list)
 
@@ -356,8 +362,12 @@ class _Behind:
 
     def put(self, *nodes: Node) -> None:
         """Puts nodes behind all that are there."""
-        last = self.made[-1] if self.made else self.node
-        self.editor.replace(last, last, *nodes)
+        last = self.made[-1] if self.made else self.editor.maker(self.name, Node)
+        if last is None:  # of an input
+            first = next(self.editor.nodes())
+            self.editor.replace(first, *nodes, first)
+        else:
+            self.editor.replace(last, last, *nodes)
         self.made += nodes
 
     def give(self, real: str, readers: Sequence[Node], name: str | None = None) -> None:
