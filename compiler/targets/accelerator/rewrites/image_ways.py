@@ -16,7 +16,7 @@ from vdla.compiler.graph.form import Form, Order, Places
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
-from vdla.compiler.graph.ops.wide import QBytes
+from vdla.compiler.graph.ops.wide import QBytes, Quantize16
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.layers import image_shape
 from vdla.compiler.targets.accelerator.rewrites.runs import moved, steps
@@ -73,7 +73,7 @@ class ImageWays:
             array = self.editor.constants[name].transpose(order.perm)
             self.editor.define(image, array.reshape(shape).copy())
             return image
-        maker = self.around.maker(name, ops.Quantize)
+        maker = self.around.maker(name, (ops.Quantize, Quantize16))
         if maker is not None and is_early(maker, self.around):
             real = self.editor.like(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, REAL)

@@ -217,7 +217,8 @@ class _Sequences(ImageWays):
         """A sum of 16 bits on images, which lie as those of its operands do that have 16 bits."""
         names = [name for name in operands(node) if name not in self.editor.constants]
         wide = [name for name in names if self.editor.tensors[name].dtype == "int32"]
-        known = [self.forms[name] for name in wide or names if name in self.forms]
+        known = [self.forms[name] for name in wide if name in self.forms]
+        known = known or [self.forms[name] for name in names if name in self.forms]
         whole = all(self.forms.get(name, ("", None))[0] == name for name in names)
         if len(self.shape(node.output)) == len(IMAGE.perm) and whole:
             return None  # images already
