@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.clusters.matcher import Deviation, deviation_of
+from vdla.compiler.graph.clusters.matcher import Deviation, deviation_of, shares_of
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.quantize import AnyDequantize
@@ -60,6 +60,7 @@ class Ranges:
         roots: by a tensor's name, the tensor of its shape that it is a function of, element by
             element; itself where it is a function of none.
         normalized: normalizations by the names of their results.
+        shared: what softmax reads, by the names of results.
     """
 
     def __init__(self, graph: Graph, inputs: Ends | None = None) -> None:
@@ -70,6 +71,7 @@ class Ranges:
         self.known: dict[str, Range] = {}
         self.roots: dict[str, str] = {}
         self.normalized: dict[str, Deviation] = {}
+        self.shared: dict[str, str] = {}
         for name, array in graph.constants.items():
             if graph.tensors[name].dtype == "float32" and array.size:
                 self.known[name] = Range(array, array)
@@ -107,7 +109,8 @@ class Ranges:
             return self.known[node.output]
         if isinstance(node, AnyDequantize):
             return self._dequantized(node)
-        if isinstance(node, ops.Softmax):
+        if shares := shares_of(node.output, self.around):
+            self.shared[node.output] = shares.data
             return Range(np.zeros(()), np.ones(()))
         if whole := deviation_of(node.output, self.around):
             self.normalized[node.output] = whole
@@ -116,6 +119,8 @@ class Ranges:
             return self._combined(node)
         if isinstance(node, ops.Relu | ops.Clip | ops.Unary):
             return self.values(node.output)
+        if isinstance(node, ops.Where):
+            return self._either(node)
         if isinstance(node, MOVES) and node.inputs[0] in self.known:
             return self.known[node.inputs[0]].whole
         return None
@@ -134,6 +139,14 @@ class Ranges:
         if whole.axes != (rank - 1,):
             return Range(whole.beta - most, whole.beta + most).whole
         return Range(whole.beta - most, whole.beta + most)
+
+    def _either(self, node: ops.Where) -> Range | None:
+        """The range of one of two tensors."""
+        some = [self.known[name] for name in (node.a, node.b) if name in self.known]
+        if len(some) < 2:
+            return None
+        ends = [each.ends for each in some]
+        return Range(np.asarray(min(a for a, _ in ends)), np.asarray(max(b for _, b in ends)))
 
     def _combined(self, node: ops.Add | ops.Binary) -> Range | None:
         """The range of a function of two tensors, or of one that it reads twice."""

@@ -6,7 +6,8 @@ file (``graph/ranges.py``), so that nothing has to be measured and nothing is li
 
     sums, normalizations     read and write 16 bits
     functions                read int8, of that part of the range where their int8 result changes
-    softmax                  reads int8
+    softmax                  reads int8, and no number that is far below the others
+    products, means, choices read int8
     functions of int8        that a sum reads are two bytes, each a table
 """
 
@@ -95,6 +96,7 @@ class _Floats:
         ends: by the names of tensors that functions read, the quantizations whose data are
             functions of them.
         scores: what a softmax reads.
+        narrow: what else reads int8 alone.
         read: the results of normalizations, with what they read.
         scales: those of tensors of 16 bits, by their names.
     """
@@ -104,6 +106,7 @@ class _Floats:
     wide: set[str] = field(default_factory=set)
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
+    narrow: set[str] = field(default_factory=set)
     read: list[tuple[str, str]] = field(default_factory=list)
     scales: dict[str, float] = field(default_factory=dict)
 
@@ -111,7 +114,7 @@ class _Floats:
         self.ranges = Ranges(self.graph, self.inputs)
         self.around = self.ranges.around
         self.leads = _leading(self.graph)
-        for node in self.graph.nodes:
+        for node in reversed(self.graph.nodes):
             self._look(node)
         self.wide |= {data for result, data in self.read if result in self.wide}
 
@@ -125,10 +128,10 @@ class _Floats:
                 self.ends.setdefault(root, []).append(node)
         elif node.output not in self.leads:
             return
-        elif isinstance(node, ops.Softmax):
-            shares = self.around.readers_of(node.output, ops.Quantize)
-            if shares and self.is_float(node.data):
-                self.scores.add(node.data)
+        elif node.output in self.ranges.shared:
+            data = self.ranges.shared[node.output]
+            if self.is_quantized(node.output) and self.is_float(data):
+                self.scores.add(data)
         elif whole := self.ranges.normalized.get(node.output):
             self._widen(whole.data)
             self.read.append((node.output, self.unmoved(whole.data)))
@@ -136,6 +139,8 @@ class _Floats:
             for name in node.inputs:
                 if not self.is_term(name):
                     self._widen(name)
+        elif self.is_quantized(node.output) and self.reads_int8(node):
+            self.narrow |= {name for name in node.inputs if self.is_float(name)}
 
     def _widen(self, name: str) -> None:
         """Notes what becomes 16 bits so that a tensor does."""
@@ -153,6 +158,26 @@ class _Floats:
         ranges."""
         own = isinstance(node, ops.Add) and self.root(node.output) == node.output
         return own and all(name in self.ranges.known for name in node.inputs)
+
+    def is_quantized(self, name: str) -> bool:
+        """Whether something quantizes a tensor, or one that moves its elements."""
+        readers = self.around.readers(name)
+        moves = [each for each in readers if isinstance(each, MOVES)]
+        direct = any(isinstance(each, ops.Quantize) for each in readers)
+        return direct or name in self.scores or any(self.is_quantized(m.output) for m in moves)
+
+    def reads_int8(self, node: Node) -> bool:
+        """Whether a node has integers for int8 alone: products, means, and choices that are
+        known."""
+        known = self.ranges.graph.constants
+        if isinstance(node, ops.Reduce):
+            return node.function == "mean"
+        if isinstance(node, ops.Where):
+            return node.condition in known and (node.a in known) != (node.b in known)
+        product = isinstance(node, ops.Binary) and node.function == "mul"
+        return (
+            product and self.root(node.output) == node.output and not known.keys() & {*node.inputs}
+        )
 
     def is_term(self, name: str) -> bool:
         """Whether a tensor is the sum of one and a constant, which another sum alone reads, so that
@@ -193,7 +218,7 @@ class _Floats:
     @property
     def found(self) -> set[str]:
         """The tensors to quantize."""
-        return self.wide | self.ends.keys() | self.scores
+        return self.wide | self.ends.keys() | self.scores | self.narrow
 
     def refused(self) -> Graph:
         """The graph with the reason why its floats stay floats."""
@@ -214,18 +239,22 @@ class _Floats:
 
     def _quantize(self, name: str, put: _Behind) -> None:
         """Gives those that read a tensor its integers."""
-        readers = [*put.editor.readers(name)]
-        functions = [r for r in readers if self.root(r.output) == self.root(name)]
-        shares = [r for r in readers if isinstance(r, ops.Softmax)]
+        readers, root = [*put.editor.readers(name)], self.root(name)
+        functions = [r for r in readers if self.root(r.output) == root]
+        rest = [r for r in readers if r not in functions]
+        if root != name:  # what quantizes a function has its table
+            rest = [r for r in rest if not isinstance(r, ops.Quantize)]
+        others = [r for r in rest if self.reads_int8(r)]
+        shares = [r for r in rest if r not in others and not self.is_sum(r)]
         if name in self.ends:
             put.narrow(self.part(name), functions)
+        if name in self.narrow:
+            put.narrow(self.ranges.known[name].ends, others)
         if name in self.scores:
             put.narrow(self.part_of_scores(name), shares)
         if name in self.wide:
-            is_function = self.root(name) != name
-            rest = [r for r in readers if r not in (*functions, *shares)]
-            if is_function:
-                rest = [r for r in rest if not isinstance(r, ops.Quantize)]
+            rest = [r for r in rest if name not in self.narrow or r not in others]
+            is_function = root != name
             self.scales[name] = self._scale(name)
             put.wide(self.scales[name], rest, is_function)
 

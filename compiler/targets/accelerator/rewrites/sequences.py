@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import behind, is_early, is_late
 from vdla.compiler.graph.clusters import Cluster, End, cluster_of
@@ -231,8 +233,13 @@ class _Sequences(ImageWays):
         """A sum whose constant lies as images do."""
         if node.offset is None:
             return node
-        array = self.editor.constants[node.offset].transpose(order.perm)
-        image = array.reshape(image_shape(self.shape(node.offset), order))
+        array, sizes = self.editor.constants[node.offset], list(self.shape(node.offset))
+        for place in order:
+            if any(sizes[axis] > 1 for axis in place):  # of which an image has all, or one
+                for axis in place:
+                    sizes[axis] = self.shape(node.output)[axis]
+        whole = np.broadcast_to(array, sizes).transpose(order.perm)
+        image = whole.reshape(image_shape(tuple(sizes), order))
         return replace(node, offset=self.editor.constant(f"{node.offset}.image", image.copy()))
 
     def concatenated(self, node: ops.QConcat) -> Made:
