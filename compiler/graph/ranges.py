@@ -120,7 +120,9 @@ class Ranges:
         if isinstance(node, ops.Relu | ops.Clip | ops.Unary):
             return self.values(node.output)
         if isinstance(node, ops.Where):
-            return self._either(node)
+            return self._either([node.a, node.b])
+        if isinstance(node, ops.Concat):
+            return self._either(node.parts)
         if isinstance(node, MOVES) and node.inputs[0] in self.known:
             return self.known[node.inputs[0]].whole
         return None
@@ -140,12 +142,11 @@ class Ranges:
             return Range(whole.beta - most, whole.beta + most).whole
         return Range(whole.beta - most, whole.beta + most)
 
-    def _either(self, node: ops.Where) -> Range | None:
-        """The range of one of two tensors."""
-        some = [self.known[name] for name in (node.a, node.b) if name in self.known]
-        if len(some) < 2:
+    def _either(self, names: Sequence[str]) -> Range | None:
+        """The range of several tensors together."""
+        ends = [self.known[name].ends for name in names if name in self.known]
+        if len(ends) < len(names):
             return None
-        ends = [each.ends for each in some]
         return Range(np.asarray(min(a for a, _ in ends)), np.asarray(max(b for _, b in ends)))
 
     def _combined(self, node: ops.Add | ops.Binary) -> Range | None:
@@ -166,6 +167,16 @@ class Ranges:
         if node.function == "mul":
             return Range.of([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
         return None
+
+    def path(self, name: str) -> set[str]:
+        """The names of the nodes by which a tensor is a function of its root."""
+        result, left, root = set[str](), [name], self.roots.get(name, name)
+        while left:
+            node = self.around.maker(name := left.pop(), Node)
+            if name != root and node is not None and node.name not in result:
+                result.add(node.name)
+                left += [n for n in node.inputs if n not in self.graph.constants]
+        return result
 
     # Functions of one tensor -------------------------------------------------------------------
 

@@ -97,6 +97,8 @@ class _Floats:
             functions of them.
         scores: what a softmax reads.
         narrow: what else reads int8 alone.
+        joined: what is joined before it is quantized, by what quantizes it.
+        paths: the names of the nodes that functions are made of.
         read: the results of normalizations, with what they read.
         scales: those of tensors of 16 bits, by their names.
     """
@@ -107,6 +109,8 @@ class _Floats:
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
     narrow: set[str] = field(default_factory=set)
+    joined: dict[str, ops.Quantize] = field(default_factory=dict)
+    paths: set[str] = field(default_factory=set)
     read: list[tuple[str, str]] = field(default_factory=list)
     scales: dict[str, float] = field(default_factory=dict)
 
@@ -126,6 +130,8 @@ class _Floats:
             root = self.root(node.data)
             if self.is_float(root) and not self.is_plain(node.data, root) and node.axis is None:
                 self.ends.setdefault(root, []).append(node)
+                self.paths |= self.ranges.path(node.data)
+            self._look_behind(node)
         elif node.output not in self.leads:
             return
         elif node.output in self.ranges.shared:
@@ -142,6 +148,18 @@ class _Floats:
         elif self.is_quantized(node.output) and self.reads_int8(node):
             self.narrow |= {name for name in node.inputs if self.is_float(name)}
 
+    def _look_behind(self, node: ops.Quantize) -> None:
+        """Notes what a node quantizes that is joined of several parts: each is quantized alike."""
+        name, left = node.data, [node.data]
+        joins = False
+        while left and node.axis is None:
+            name = left.pop()
+            if maker := self.around.maker(name, (*MOVES, ops.Concat)):
+                joins |= isinstance(maker, ops.Concat)
+                left += maker.inputs
+            elif joins and self.is_float(name):
+                self.joined[name] = node
+
     def _widen(self, name: str) -> None:
         """Notes what becomes 16 bits so that a tensor does."""
         name = self.unmoved(name)
@@ -150,6 +168,7 @@ class _Floats:
             self.wide.add(name)
             if self.is_float(root):
                 self.ends.setdefault(root, [])
+                self.paths |= self.ranges.path(name)
         elif self.is_float(name):
             self.wide.add(name)
 
@@ -218,7 +237,7 @@ class _Floats:
     @property
     def found(self) -> set[str]:
         """The tensors to quantize."""
-        return self.wide | self.ends.keys() | self.scores | self.narrow
+        return self.wide | self.ends.keys() | self.scores | self.narrow | self.joined.keys()
 
     def refused(self) -> Graph:
         """The graph with the reason why its floats stay floats."""
@@ -240,7 +259,8 @@ class _Floats:
     def _quantize(self, name: str, put: _Behind) -> None:
         """Gives those that read a tensor its integers."""
         readers, root = [*put.editor.readers(name)], self.root(name)
-        functions = [r for r in readers if self.root(r.output) == root]
+        alike = [r for r in readers if self.root(r.output) == root]
+        functions = [r for r in alike if root != name or r.name in self.paths]
         rest = [r for r in readers if r not in functions]
         if root != name:  # what quantizes a function has its table
             rest = [r for r in rest if not isinstance(r, ops.Quantize)]
@@ -250,6 +270,10 @@ class _Floats:
             put.narrow(self.part(name), functions)
         if name in self.narrow:
             put.narrow(self.ranges.known[name].ends, others)
+        if name in self.joined:
+            moves = [r for r in rest if isinstance(r, (*MOVES, ops.Concat))]
+            put.alike(self.joined[name], moves)
+            rest = shares = [r for r in shares if r not in moves]
         if name in self.scores:
             put.narrow(self.part_of_scores(name), shares)
         if name in self.wide:
@@ -341,6 +365,10 @@ class _Behind:
         scale = float(np.float32(max((high - low) / 255, LEAST)))
         real = self.integers(self.name, scale, round(-128 - low / scale), wide=False)
         self.give(real, readers)
+
+    def alike(self, end: ops.Quantize, readers: Sequence[Node]) -> None:
+        """Gives some readers the tensor by way of int8 with an end's scale and zero point."""
+        self.give(self.integers(self.name, end.scale[0], end.zero_point[0], wide=False), readers)
 
     def wide(self, scale: float, readers: Sequence[Node], is_function: bool) -> None:
         """Gives some readers the tensor by way of 16 bits; a function of int8 as the sum of its two
