@@ -97,6 +97,7 @@ class _Floats:
             functions of them.
         scores: what a softmax reads.
         narrow: what else reads int8 alone.
+        eight: products with a constant of each feature, which have int8 alone.
         joined: what is joined before it is quantized, by what quantizes it.
         paths: the names of the nodes that functions are made of.
         read: the results of normalizations, with what they read.
@@ -109,6 +110,7 @@ class _Floats:
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
     narrow: set[str] = field(default_factory=set)
+    eight: set[str] = field(default_factory=set)
     joined: dict[str, ops.Quantize] = field(default_factory=dict)
     paths: set[str] = field(default_factory=set)
     read: list[tuple[str, str]] = field(default_factory=list)
@@ -120,6 +122,7 @@ class _Floats:
         self.leads = _leading(self.graph)
         for node in reversed(self.graph.nodes):
             self._look(node)
+        self.wide -= self.eight
         self.wide |= {data for result, data in self.read if result in self.wide}
 
     # Tensors to quantize -----------------------------------------------------------------------
@@ -145,6 +148,9 @@ class _Floats:
             for name in node.inputs:
                 if not self.is_term(name):
                     self._widen(name)
+        elif self.is_scaled(node):
+            self.narrow |= {name for name in node.inputs if self.is_float(name)}
+            self.eight.add(node.output)
         elif self.is_quantized(node.output) and self.reads_int8(node):
             self.narrow |= {name for name in node.inputs if self.is_float(name)}
 
@@ -163,6 +169,8 @@ class _Floats:
     def _widen(self, name: str) -> None:
         """Notes what becomes 16 bits so that a tensor does."""
         name = self.unmoved(name)
+        if self.is_of_integers(name):
+            return
         root = self.root(name)
         if root != name:
             self.wide.add(name)
@@ -185,10 +193,21 @@ class _Floats:
         direct = any(isinstance(each, ops.Quantize) for each in readers)
         return direct or name in self.scores or any(self.is_quantized(m.output) for m in moves)
 
+    def is_scaled(self, node: Node) -> bool:
+        """Whether a node multiplies a tensor with a constant of each feature."""
+        known, name = self.ranges.graph.constants, node.output
+        if not isinstance(node, ops.Binary) or node.function != "mul" or self.root(name) != name:
+            return False
+        if name in self.ranges.normalized or not self.is_float(name):
+            return False
+        return any(each in known for each in node.inputs)
+
     def reads_int8(self, node: Node) -> bool:
         """Whether a node has integers for int8 alone: products, means, and choices that are
         known."""
         known = self.ranges.graph.constants
+        if self.is_scaled(node):
+            return True
         if isinstance(node, ops.Reduce):
             return node.function == "mean"
         if isinstance(node, ops.Where):
@@ -220,6 +239,15 @@ class _Floats:
             name = maker.data
         return True
 
+    def is_of_integers(self, name: str) -> bool:
+        """Whether a tensor is parts of int8 tensors, joined."""
+        maker = self.around.maker(name, (*MOVES, ops.Concat, AnyDequantize))
+        if isinstance(maker, ops.Concat):
+            return all(map(self.is_of_integers, maker.parts))
+        return maker is not None and (
+            isinstance(maker, AnyDequantize) or self.is_of_integers(maker.inputs[0])
+        )
+
     def unmoved(self, name: str) -> str:
         """The tensor whose elements a tensor has in another order, or another shape."""
         while maker := self.around.maker(name, MOVES):
@@ -237,7 +265,8 @@ class _Floats:
     @property
     def found(self) -> set[str]:
         """The tensors to quantize."""
-        return self.wide | self.ends.keys() | self.scores | self.narrow | self.joined.keys()
+        found = self.wide | self.scores | self.narrow | self.eight
+        return found | self.ends.keys() | self.joined.keys()
 
     def refused(self) -> Graph:
         """The graph with the reason why its floats stay floats."""
@@ -270,6 +299,9 @@ class _Floats:
             put.narrow(self.part(name), functions)
         if name in self.narrow:
             put.narrow(self.ranges.known[name].ends, others)
+        if name in self.eight:
+            put.narrow(self.ranges.known[name].ends, rest)
+            rest = shares = []
         if name in self.joined:
             moves = [r for r in rest if isinstance(r, (*MOVES, ops.Concat))]
             put.alike(self.joined[name], moves)
