@@ -327,6 +327,17 @@ def images(model: onnx.ModelProto, count: int, seed: int) -> Iterator[dict[str, 
         yield {"input": (wave + 0.3 * rng.standard_normal(shape)).astype(np.float32)}
 
 
+def samples(model: onnx.ModelProto) -> dict[str, Array]:
+    """The inputs with which a network is quantized, one behind another."""
+    several = [*images(model, SAMPLES, 0)]
+    return {name: np.concatenate([each[name] for each in several]) for name in several[0]}
+
+
+def is_partial(style: str) -> bool:
+    """Whether a style quantizes products alone, so that inputs that are added to stay floats."""
+    return STYLES[style].products
+
+
 def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
     """Writes a network, quantized in a style, and gives an input for it."""
     from onnxruntime.quantization import (

@@ -1,4 +1,4 @@
-"""Small networks that aren't bundled, in four styles of quantization: what is left to the host.
+"""Small networks that aren't bundled, in seven styles of quantization: what is left to the host.
 
     python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
     python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c,all
@@ -58,7 +58,8 @@ def measure(network: str, style: str, config: Config) -> Row:
         path = Path(folder) / f"{network}-{style}.onnx"
         model = NETWORKS[network]()
         inputs = stranger_models.write(model, style, path)
-        module = vdla.compile(path, config)
+        samples = stranger_models.samples(model) if stranger_models.is_partial(style) else None
+        module = vdla.compile(path, config, calibration=samples)
         result = vdla.run(module, inputs)
         wanted, real = ort_run(path, inputs, fuse=False), ort_run(model, inputs)
     rows = between(module.metadata["placement"])

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from vdla.compiler.assemble import LinkedNetwork, assemble, link
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.draft import TURNS
+from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
+from vdla.compiler.graph.ranges import Ends
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
 from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements, report
@@ -59,6 +61,7 @@ class Options:
     leaves to the host what in integers isn't onnxruntime's result bit for bit; ``turns`` is how
     often a loop may run whose number of turns no constant says; ``timing`` makes streams for a
     simulation without numbers.
+    ``ranges`` are the least and the greatest number of inputs, as far as they are known.
     ``loops`` is where processes share scheduled loops. ``vthreads`` is how many virtual threads
     default schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
@@ -73,6 +76,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
+    ranges: Ends = field(default_factory=dict)
     turns: int = TURNS
     timing: bool = False
     loops: LoopStore | None = None
@@ -112,7 +116,7 @@ class Options:
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
         kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
-        return Accelerator(config, *kind)
+        return Accelerator(config, *kind, self.ranges)
 
 
 def import_graph(
@@ -147,6 +151,9 @@ def compile_model(
     options = options or Options()
     with rare_collection():
         graph = import_graph(path, options, shapes)
+        if unknown := options.ranges.keys() - {*graph.inputs}:
+            expected = f"samples of the model's inputs, {', '.join(graph.inputs)}"
+            raise ModelError(str(path), expected, ", ".join(sorted(unknown)))
         return compile_graph(graph, config, options)
 
 

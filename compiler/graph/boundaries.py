@@ -28,7 +28,7 @@ def is_early(node: Quantize | Quantize16, around: Neighbours) -> bool:
     return all(around.maker(name, AnyDequantize) is None for name in _floats_before(node, around))
 
 
-def behind(node: Quantize, around: Neighbours) -> list[Node]:
+def behind(node: Quantize | Quantize16, around: Neighbours) -> list[Node]:
     """The float operators that make what a node quantizes, as far as the next Dequantize."""
     makers = (around.maker(name, Node) for name in _floats_before(node, around))
     return [maker for maker in makers if maker and not isinstance(maker, AnyDequantize)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
@@ -17,6 +17,7 @@ from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
+from vdla.compiler.graph.ranges import Ends
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
@@ -92,7 +93,8 @@ class Accelerator(Target):
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
     float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
     of: tuned layers of one geometry share their instructions, whatever numbers stand in these.
-    ``loops`` is where processes share scheduled loops.
+    ``loops`` is where processes share scheduled loops. ``ranges`` are those of inputs, as far as
+    they are known.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -105,6 +107,7 @@ class Accelerator(Target):
     strict: bool = False
     timing: bool = False
     loops: LoopStore | None = None
+    ranges: Ends = field(default_factory=dict)
 
     @property
     def capability(self) -> Capability:
@@ -120,11 +123,17 @@ class Accelerator(Target):
         def on(rewrite: Callable[[Graph, Capability], Graph]) -> Rewrite:
             return lambda graph: rewrite(graph, self.capability)
 
+        def quantized(graph: Graph) -> Graph:
+            return quantize_floats(graph, self.capability, self.ranges)
+
         flips = frozenset((ops.FlipSign,))
-        unrolled, fused = Pass("unroll", unroll), Pass("fuse_wide", on(fuse_wide), adds=flips)
+        unrolled: Pass[Rewrite] = Pass("unroll", unroll)
+        fused: Pass[Rewrite] = Pass("fuse_wide", on(fuse_wide), adds=flips)
         if not normalizes(self.config):
             return unrolled, fused
-        whole = Pass("quantize_floats", on(quantize_floats), adds=MOVING | flips | {ops.QConcat})
+        whole: Pass[Rewrite] = Pass(
+            "quantize_floats", quantized, adds=MOVING | flips | {ops.QConcat}
+        )
         if self.strict:
             return unrolled, whole, fused
         return (

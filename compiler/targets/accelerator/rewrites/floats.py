@@ -236,7 +236,7 @@ class _Floats:
             maker = self.around.maker(name, PLAIN)
             if maker is None:
                 return False
-            name = maker.data
+            name = maker.inputs[0]
         return True
 
     def is_of_integers(self, name: str) -> bool:

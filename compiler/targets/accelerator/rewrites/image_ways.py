@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import is_early
+from vdla.compiler.graph.clusters import End
 from vdla.compiler.graph.editor import Editor
 from vdla.compiler.graph.form import Form, Order, Places
 from vdla.compiler.graph.ir import Graph, Node
@@ -74,7 +75,7 @@ class ImageWays:
             self.editor.define(image, array.reshape(shape).copy())
             return image
         maker = self.around.maker(name, (ops.Quantize, Quantize16))
-        if maker is not None and is_early(maker, self.around):
+        if isinstance(maker, End) and is_early(maker, self.around):
             real = self.editor.like(f"{image}.real", shape, maker.data)
             self.fold(real, maker.data, order, REAL)
             self.editor.insert(replace(maker, name=image, output=image, data=real))

@@ -105,9 +105,11 @@ class Normalize(NormalizeSizes, Held[AnyNormalize, NormalizeTile]):
         n, channels, _, pixels = graph.tensors[node.data].shape
         moments = node.centered, cls._epsilon(node, channels), node.shift
         if isinstance(node, QNormalize):
-            return cls(n, channels, pixels, *moments, *node.zeros, *node.requant.limits)
+            (zero,) = node.zeros
+            return cls(n, channels, pixels, *moments, zero, *node.requant.limits)
         limits = node.requant.limits if node.requant else (0, node.low, node.high)
-        return cls(n // 2, channels, pixels, *moments, 0, *limits, True, node.requant is None)
+        whole = cls(n // 2, channels, pixels, *moments, 0, *limits)
+        return replace(whole, bytes=True, is_wide=node.requant is None)
 
     @staticmethod
     def _epsilon(node: AnyNormalize, channels: int) -> int:
