@@ -85,11 +85,11 @@ class Ranges:
         name = node.output
         self.roots[name] = self._root(node)
         with np.errstate(all="ignore"):
-            found = self._range(node)
-        if found is None or not np.isfinite(found.ends).all():
+            own = self._range(node)
+        if own is None or not np.isfinite(own.ends).all():
             return
-        large = found.low.size > MOST_ELEMENTS
-        self.known[name] = found.whole if large else found
+        large = own.low.size > MOST_ELEMENTS
+        self.known[name] = own.whole if large else own
 
     def _root(self, node: Node) -> str:
         """The tensor that a node's result is a function of."""

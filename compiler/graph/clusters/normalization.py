@@ -112,8 +112,7 @@ class Normalization(Cluster):
 
 
 def _source(name: str, end: End, around: Neighbours) -> AnyDequantize | None:
-    """What makes floats of the integers of a normalization's data: of 16 bits where the result has
-    16, else of int8, too."""
+    """The node that makes floats of a normalization's data; of 16 bits where the result has 16."""
     wide = around.maker(name, Dequantize16)
     if wide is not None:
         return wide if wide.axis is None and around.tensors[wide.data].dtype == "int32" else None

@@ -370,7 +370,7 @@ class QWideSum(Node):
         return te.compute(recipe.out_shape, value, "sum")
 
     def _offset(self, recipe: Recipe) -> Callable[[Expr, Sequence[Expr]], Expr]:
-        """What adds the offset to a sum at an index of the result."""
+        """The sum and the offset, as a function of the sum and an index of the result."""
         if self.offset is None:
             return lambda total, i: total
         array, block = recipe.read(self.offset), recipe.block(self.output)

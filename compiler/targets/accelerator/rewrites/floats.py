@@ -13,11 +13,10 @@ file (``graph/ranges.py``), so that nothing has to be measured and nothing is li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import floor, log2
 from types import MappingProxyType
-from typing import TypedDict
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.ops.quantize import AnyDequantize
-from vdla.compiler.graph.ops.wide import BYTE_BITS, MOST, WEIGHT_BITS, Dequantize16, Quantize16
+from vdla.compiler.graph.ops.wide import MOST, WEIGHT_BITS
 from vdla.compiler.graph.passes.fold import fold_scales
 from vdla.compiler.graph.passes.images import as_images
 from vdla.compiler.graph.passes.move_qdq import move_qdq
@@ -33,11 +32,11 @@ from vdla.compiler.graph.passes.to_int8 import to_int8
 from vdla.compiler.graph.ranges import MOVES, Ends, Ranges
 from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
+from vdla.compiler.targets.accelerator.rewrites.integers import LEAST, Behind
 
 NONE: Ends = MappingProxyType({})
 FLOATS = "floats in the file; without --strict they'd be integers of 16 bits"
 BELOW = 12.0  # of the middle of scores: e**-12 of it is no share in int8
-LEAST = 1e-30  # of a range
 ROOM = 1 + 2.0**-10  # for the rounding of weights and of the result
 PLAIN = (ops.Relu, ops.Clip)  # which are bounds of the operator before them
 
@@ -55,7 +54,7 @@ def quantize_floats(graph: Graph, accelerator: Capability, inputs: Ends = NONE) 
     if not graph.of(ops.Quantize):
         return graph
     floats = _Floats(graph, inputs)
-    if not floats.found:
+    if not floats.chosen:
         return graph
     if accelerator.strict:
         return floats.refused()
@@ -150,7 +149,8 @@ class _Floats:
                     self._widen(name)
         elif self.is_scaled(node):
             self.narrow |= {name for name in node.inputs if self.is_float(name)}
-            self.eight.add(node.output)
+            if any(not isinstance(r, ops.Quantize) for r in self.around.readers(node.output)):
+                self.eight.add(node.output)
         elif self.is_quantized(node.output) and self.reads_int8(node):
             self.narrow |= {name for name in node.inputs if self.is_float(name)}
 
@@ -263,16 +263,16 @@ class _Floats:
     # What becomes of them ----------------------------------------------------------------------
 
     @property
-    def found(self) -> set[str]:
+    def chosen(self) -> set[str]:
         """The tensors to quantize."""
-        found = self.wide | self.scores | self.narrow | self.eight
-        return found | self.ends.keys() | self.joined.keys()
+        integers = self.wide | self.scores | self.narrow | self.eight
+        return integers | self.ends.keys() | self.joined.keys()
 
     def refused(self) -> Graph:
         """The graph with the reason why its floats stay floats."""
         reasons = dict(self.graph.reasons)
         for node in self.graph.nodes:
-            if node.output in self.found:
+            if node.output in self.chosen:
                 reasons[node.name] = f"{STRICT}: {FLOATS}"
         return replace(self.graph, reasons=reasons)
 
@@ -281,11 +281,11 @@ class _Floats:
         editor = Editor(self.graph)
         names = [*self.graph.inputs, *(node.output for node in self.graph.nodes)]
         for name in names:
-            if name in self.found:
-                self._quantize(name, _Behind(name, editor))
+            if name in self.chosen:
+                self._quantize(name, Behind(name, editor))
         return editor.graph()
 
-    def _quantize(self, name: str, put: _Behind) -> None:
+    def _quantize(self, name: str, put: Behind) -> None:
         """Gives those that read a tensor its integers."""
         readers, root = [*put.editor.readers(name)], self.root(name)
         alike = [r for r in readers if self.root(r.output) == root]
@@ -300,7 +300,8 @@ class _Floats:
         if name in self.narrow:
             put.narrow(self.ranges.known[name].ends, others)
         if name in self.eight:
-            put.narrow(self.ranges.known[name].ends, rest)
+            own = [r for r in rest if not isinstance(r, ops.Quantize)]
+            put.narrow(self.ranges.known[name].ends, own)
             rest = shares = []
         if name in self.joined:
             moves = [r for r in rest if isinstance(r, (*MOVES, ops.Concat))]
@@ -333,7 +334,7 @@ class _Floats:
         return wide[0] * 2.0**places / weight
 
     def _terms(self, node: Node) -> Iterator[str]:
-        """What a sum adds, with the terms of a sum before it that is one with it."""
+        """The terms of a sum, with those of a sum before it that is one with it."""
         for each in node.inputs:
             maker = self.around.maker(each, ops.Add)
             if maker is not None and self.is_term(each):
@@ -380,93 +381,3 @@ def _leading(graph: Graph) -> set[str]:
         if leads and not isinstance(node, AnyDequantize):
             result.update(node.inputs)
     return result
-
-
-@dataclass
-class _Behind:
-    """Nodes behind the one that makes a tensor, or before all others of an input; ``made`` are
-    those that were put there."""
-
-    name: str
-    editor: Editor
-    made: list[Node] = field(default_factory=list)
-
-    def narrow(self, ends: tuple[float, float], readers: Sequence[Node]) -> None:
-        """Gives some readers the tensor by way of int8 of a range."""
-        low, high = min(ends[0], 0.0), max(ends[1], 0.0)
-        scale = float(np.float32(max((high - low) / 255, LEAST)))
-        real = self.integers(self.name, scale, round(-128 - low / scale), wide=False)
-        self.give(real, readers)
-
-    def alike(self, end: ops.Quantize, readers: Sequence[Node]) -> None:
-        """Gives some readers the tensor by way of int8 with an end's scale and zero point."""
-        self.give(self.integers(self.name, end.scale[0], end.zero_point[0], wide=False), readers)
-
-    def wide(self, scale: float, readers: Sequence[Node], is_function: bool) -> None:
-        """Gives some readers the tensor by way of 16 bits; a function of int8 as the sum of its two
-        bytes, which are functions, too."""
-        if not is_function:
-            self.give(self.integers(self.name, scale, 0), readers)
-            return
-        high = self.integers(self.name, scale * (1 << BYTE_BITS), 0, wide=False)
-        rest = self.editor.like(f"{self.name}.rest", self.editor.shape(self.name), self.name)
-        self.put(ops.Binary(name=rest, output=rest, a=self.name, b=high, function="sub"))
-        self.joined((high, self.integers(rest, scale, 0, wide=False)), self.name, scale, readers)
-
-    def joined(
-        self, parts: tuple[str, str], name: str, scale: float, readers: Sequence[Node]
-    ) -> None:
-        """Gives some readers of a tensor the sum of its parts, behind all that moves elements."""
-        moves = [r for r in readers if isinstance(r, MOVES)]
-        for move in moves:
-            moved = []
-            for part in parts:
-                output = self.editor.like(f"{part}.moved", self.editor.shape(move.output), part)
-                self.put(replace(move.renamed({name: part}), name=output, output=output))
-                moved.append(output)
-            self.joined((moved[0], moved[1]), move.output, scale, self.editor.readers(move.output))
-        rest = [r for r in readers if r not in moves]
-        if rest:
-            total = self.editor.like(f"{name}.sum", self.editor.shape(name), name)
-            self.put(ops.Add(name=total, output=total, a=parts[0], b=parts[1]))
-            self.give(self.integers(total, scale, 0), rest, name)
-
-    def integers(self, name: str, scale: float, zero: int, wide: bool = True) -> str:
-        """The real numbers of a tensor's integers."""
-        numbers: _Numbers = {"scale": (float(np.float32(scale)),), "zero_point": (zero,)}
-        kind = TensorType(self.editor.shape(name), "int32" if wide else "int8")
-        bits = self.editor.tensor(f"{name}.integers", kind)
-        real = self.editor.like(f"{name}.real", kind.shape, name)
-        if wide:
-            self.put(
-                Quantize16(name=bits, output=bits, data=name, low=-MOST, high=MOST, **numbers),
-                Dequantize16(name=real, output=real, data=bits, **numbers),
-            )
-        else:
-            self.put(
-                ops.Quantize(name=bits, output=bits, data=name, **numbers),
-                ops.Dequantize(name=real, output=real, data=bits, **numbers),
-            )
-        return real
-
-    def put(self, *nodes: Node) -> None:
-        """Puts nodes behind all that are there."""
-        last = self.made[-1] if self.made else self.editor.maker(self.name, Node)
-        if last is None:  # of an input
-            first = next(self.editor.nodes())
-            self.editor.replace(first, *nodes, first)
-        else:
-            self.editor.replace(last, last, *nodes)
-        self.made += nodes
-
-    def give(self, real: str, readers: Sequence[Node], name: str | None = None) -> None:
-        """Has nodes read real numbers of integers in a tensor's place."""
-        for reader in {each.name: each for each in readers}.values():
-            self.editor.replace(reader, reader.renamed({name or self.name: real}))
-
-
-class _Numbers(TypedDict):
-    """The scale and the zero point of integers."""
-
-    scale: tuple[float, ...]
-    zero_point: tuple[int, ...]

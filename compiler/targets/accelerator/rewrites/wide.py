@@ -180,7 +180,7 @@ class _Island:
 
     @cached_property
     def _terms(self) -> tuple[tuple[str, ...], Array | None]:
-        """What a sum adds: tensors, and a constant if there is one, which may be that of a sum
+        """The tensors that a sum adds, and a constant if there is one, which may be that of a sum
         before it."""
         if not isinstance(self.core, ops.Add):
             return (self.core.data,), None
