@@ -76,7 +76,11 @@ class NodeFields(Fields):
     def __call__(self, parts: tuple[Node, ...]) -> Node:
         """The node, with the parts that stand below it."""
         more: dict[str, Any] = {self.parts: parts} if self.parts else {}
-        node: Node = self.cls(**self.fields, **more)
+        if counted := self.cls.COUNTED:  # of what a tuple has taken the last one is another operand
+            several, last = self.cls.OPERANDS
+            names, count = self.fields[several], len(self.fields[counted])
+            more |= {several: names[:count], last: (*names[count:], None)[0]}
+        node: Node = self.cls(**{**self.fields, **more})
         return node
 
 

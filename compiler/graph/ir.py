@@ -137,10 +137,12 @@ class Reader:
 
     Attributes:
         OPERANDS: the fields that hold tensor names, in calling order.
+        COUNTED: where they are a tuple and an optional one, a field with as many as the tuple has.
         PARAMETERS: those of them that hold weights, whose element types are their own.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data",)
+    COUNTED: ClassVar[str] = ""
     PARAMETERS: ClassVar[tuple[str, ...]] = ()
 
     @cached_property

@@ -29,10 +29,9 @@ def ranges_of(samples: Given | None) -> dict[str, tuple[float, float]]:
 def _ends(name: str, array: np.ndarray) -> tuple[float, float]:
     """The least and the greatest of an input's numbers."""
     if array.dtype.kind not in "fiub" or not array.size or not np.isfinite(array).all():
-        found = f"{array.dtype}{list(array.shape)}"
-        if array.dtype.kind in "fiub" and array.size:
-            found += " with infinities or NaN"
-        raise InputError(f"--calibration: {name}: expected finite numbers, found {found}")
+        numbers = array.dtype.kind in "fiub" and array.size
+        content = "infinities or NaN" if numbers else f"{array.dtype}{list(array.shape)}"
+        raise InputError(f"--calibration: {name}: expected finite numbers, found {content}")
     return float(array.min()), float(array.max())
 
 
@@ -41,7 +40,7 @@ def _read(path: Path) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except OSError as error:
-        found = error.strerror or "something else"
+        content = error.strerror or "something else"
     except Exception:
-        found = "other content"
-    raise InputError(f"--calibration: {path}: expected an .npz file of arrays, found {found}")
+        content = "other content"
+    raise InputError(f"--calibration: {path}: expected an .npz file of arrays, found {content}")

@@ -28,6 +28,7 @@ class QByteSum(Node):
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("terms", "offset")
+    COUNTED: ClassVar[str] = "weights"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("offset",)
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})

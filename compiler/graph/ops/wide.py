@@ -305,6 +305,7 @@ class QWideSum(Node):
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("terms", "offset")
+    COUNTED: ClassVar[str] = "weights"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("offset",)
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
