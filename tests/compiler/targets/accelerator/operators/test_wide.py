@@ -110,7 +110,7 @@ def test_sums_with_a_constant(terms, wide, full, on):
 @pytest.mark.parametrize(
     ("kinds", "narrow", "moved", "within", "on"),
     crossed(
-        [("b", "n"), ("b", "w"), ("b",), ("n", "n"), ("w",)],
+        [("b", "n"), ("b", "w"), ("b",), ("w",)],
         [True, False], [True, False], [True, False], CONFIGS,
     ),
 )  # fmt: skip

