@@ -35,8 +35,8 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
     Integer    := QAdd | QAvgPool | QBatchNorm | QClip | QConcat | QConv2d | QDense | QExchange
                 | QInterleave | QInterpolate | QMatMul | QMaxPool | QMaximum | QMinimum | QMultiply
                 | QNormalize | QReshape | QSoftmax | QTable | QTake | QTranspose | QTransposeImage
-    Wide       := MatMulInteger | QBytes | QGates | QGruReset | QGruState | QLstmCell | QLstmState
-                | QNarrow | QWideConv2d | QWideSum
+    Wide       := MatMulInteger | QByteSum | QBytes | QGates | QGruReset | QGruState | QLstmCell
+                | QLstmState | QNarrow | QWideConv2d | QWideNormalize | QWideSum
     Row        := Fused | QAttention
     Foreign    := Custom | External | Open
     Stored     := Decode | Encode
