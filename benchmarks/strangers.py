@@ -23,9 +23,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import onnx
 import stranger_models
 import stranger_sequences
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +37,7 @@ from vdla.analysis.ort import cosine, ort_run
 from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
 
+Array = NDArray[Any]
 HEADS = ("network", "style", "cycles", "host", "cosine", "floats", "differ")
 NETWORKS = {**stranger_models.NETWORKS, **stranger_sequences.NETWORKS}
 
@@ -58,8 +62,7 @@ def measure(network: str, style: str, config: Config) -> Row:
         path = Path(folder) / f"{network}-{style}.onnx"
         model = NETWORKS[network]()
         inputs = stranger_models.write(model, style, path)
-        samples = stranger_models.samples(model) if stranger_models.is_partial(style) else None
-        module = vdla.compile(path, config, calibration=samples)
+        module = vdla.compile(path, config, calibration=samples_of(model, style))
         result = vdla.run(module, inputs)
         wanted, real = ort_run(path, inputs, fuse=False), ort_run(model, inputs)
     rows = between(module.metadata["placement"])
@@ -77,6 +80,12 @@ def measure(network: str, style: str, config: Config) -> Row:
         ),
         max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs),
     )
+
+
+def samples_of(model: onnx.ModelProto, style: str) -> dict[str, Array] | None:
+    """The samples with which a style's network is compiled: none where all that is added is
+    quantized."""
+    return stranger_models.samples(model) if stranger_models.is_partial(style) else None
 
 
 def between(rows: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:

@@ -7,11 +7,12 @@ import pytest
 from scripts import load_script
 
 from vdla.analysis.ort import cosine, ort_run
-from vdla.compiler.build import compile_graph, placed_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement import report
 from vdla.isa.config import load_config
+from vdla.names.samples import ranges_of
 from vdla.runtime import Executor
 from vdla.runtime.devices.sim import SimDevice
 
@@ -28,14 +29,17 @@ def written(request, tmp_path):
     """A network quantized in a style, and its input."""
     name, style = request.param
     path = tmp_path / f"{name}.onnx"
-    return path, strangers.stranger_models.write(NETWORKS[name](), style, path)
+    model = NETWORKS[name]()
+    ranges = ranges_of(strangers.samples_of(model, style))
+    return path, strangers.stranger_models.write(model, style, path), ranges
 
 
 LEFT = {"windows all", "crossed all", "stacked all", "long_memory all"}  # decision 49
+LEFT |= {f"{name} products" for name in ("sums", "scaled", "long_memory", "reset_gates")}  # 80
 ALL = [
     pytest.param((name, style), id=f"{name} {style}", marks=() if quick else pytest.mark.long)
     for name in NETWORKS
-    for style in ("s8c", "u8", "all")
+    for style in ("s8c", "u8", "all", "products")
     for quick in [name in QUICK and style == "s8c"]
     if not {name, f"{name} {style}"} & LEFT
 ]
@@ -43,8 +47,8 @@ ALL = [
 
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_strangers_run_whole(written):
-    path, inputs = written
-    graph, placements = placed_graph(import_onnx(path), FULL)
+    path, inputs, ranges = written
+    graph, placements = placed_graph(import_onnx(path), FULL, Options(ranges=ranges))
     rows = strangers.between(report(graph, placements))
     left = [row["name"] for row in rows if row["device"] != "vdla"]
     assert len(left) <= MOST_ON_HOST, left
@@ -56,9 +60,9 @@ def test_strangers_run_whole(written):
 @pytest.mark.long
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_the_simulator_gives_what_the_graph_means(written):
-    path, inputs = written
-    graph = import_onnx(path)
-    outputs = Executor(compile_graph(graph, FULL), SimDevice(FULL)).run(inputs).outputs
-    values = evaluate(placed_graph(graph, FULL)[0], inputs)
+    path, inputs, ranges = written
+    graph, options = import_onnx(path), Options(ranges=ranges)
+    outputs = Executor(compile_graph(graph, FULL, options), SimDevice(FULL)).run(inputs).outputs
+    values = evaluate(placed_graph(graph, FULL, options)[0], inputs)
     for name, result in outputs.items():
         np.testing.assert_array_equal(result, values[name])
