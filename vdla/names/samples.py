@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vdla.runtime.errors import InputError
 
-Given = str | Path | Mapping[str, Any]  # an .npz file, or arrays by the inputs' names
+Given = str | Path | Mapping[str, object]  # an .npz file, or arrays by the inputs' names
 
 
 def ranges_of(samples: Given | None) -> dict[str, tuple[float, float]]:
@@ -35,7 +34,7 @@ def _ends(name: str, array: np.ndarray) -> tuple[float, float]:
     return float(array.min()), float(array.max())
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}

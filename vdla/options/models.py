@@ -70,7 +70,7 @@ class Compile(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
-    calibration: str | Path | Mapping[str, Any] | None = fields.samples()
+    calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()
     progress: Progress = progress()
 
@@ -136,7 +136,7 @@ class Run(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
-    calibration: str | Path | Mapping[str, Any] | None = fields.samples()
+    calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()
     farm: str | None = fields.farm(Only("check", given=False))
     resource: str | None = devices.resource()

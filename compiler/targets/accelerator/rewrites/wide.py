@@ -46,6 +46,7 @@ from vdla.isa.numbers import INT32_MAX, INT32_MIN
 
 End = Quantize16 | ops.Quantize
 SEQUENCE = 3  # axes
+FINE = 2.0**-2  # steps of a result that a constant of int8 may be off
 WEIGHT = 127  # of each element of an average: the larger, the finer are sums of bytes
 Core = ops.Conv2d | ops.Dense | ops.AvgPool | ops.Add | ops.Quantize | Quantize16
 
@@ -213,7 +214,7 @@ class _Island:
             return False
         source = self.source(self.operands[0])
         of_feature = array.size == array.shape[-1] if array.ndim else False
-        fine = np.ptp(array) / 510 <= quant_of(self.end).scale / 2
+        fine = np.ptp(array) / 510 <= FINE * quant_of(self.end).scale
         return bool(of_feature and fine and source and not source.wide)
 
     def nodes(self) -> tuple[Node, ...]:
