@@ -126,11 +126,13 @@ class Normalize(NormalizeSizes, Held[AnyNormalize, NormalizeTile]):
             "factor": digits(graph.constants[node.factor], lanes),
             "offset": digits(graph.constants[node.offset], lanes),
             "weights": weights,
-            "units": -(1 if self.bytes else FINE) * np.eye(lanes, dtype=np.int8),
-            "diagonal": np.eye(lanes, dtype=np.int32),
         }
         if node.requant is not None:
             constants["scale"] = one_scale(node.requant.scale[0], config)
+        constants |= {
+            "units": -(1 if self.bytes else FINE) * np.eye(lanes, dtype=np.int8),
+            "diagonal": np.eye(lanes, dtype=np.int32),
+        }
         if self.bytes:
             constants["high_units"] = (-HALF * np.eye(lanes)).astype(np.int8)
         if self.centered or self.in_zero:

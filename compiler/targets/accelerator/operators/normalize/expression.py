@@ -147,11 +147,13 @@ def _constants(shape: NormalizeSizes, lanes: int) -> dict[str, Tensor]:
         "factor": te.placeholder((shape.channels, lanes), "int8", "factor"),
         "offset": te.placeholder((shape.channels, lanes), "int8", "offset"),
         "weights": te.placeholder((1, lanes, lanes), "int8", "weights"),
-        "units": te.placeholder((lanes, lanes), "int8", "units"),
-        "diagonal": te.placeholder((lanes, lanes), "int32", "diagonal", value_range=(0, 1)),
     }
     if not shape.is_wide:
         constants["scale"] = te.placeholder((1, lanes), "int32", "scale")
+    constants |= {
+        "units": te.placeholder((lanes, lanes), "int8", "units"),
+        "diagonal": te.placeholder((lanes, lanes), "int32", "diagonal", value_range=(0, 1)),
+    }
     if shape.bytes:
         constants["high_units"] = te.placeholder((lanes, lanes), "int8", "high_units")
     if shape.centered or shape.in_zero:
