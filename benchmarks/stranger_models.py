@@ -300,7 +300,8 @@ class Style:
     unsigned: bool = False
     per_channel: bool = False
     every: bool = False
-    kinds: tuple[str, ...] | None = None  # of operators; None for all that the quantizer knows
+    products: bool = False  # alone: all between them stays float
+    symmetric: bool = False
 
 
 STYLES = {
@@ -308,8 +309,11 @@ STYLES = {
     "s8c": Style(per_channel=True),
     "qop": Style(operators=True, unsigned=True),
     "all": Style(every=True),
-    "products": Style(per_channel=True, kinds=("Conv", "Gemm", "MatMul")),
+    "products": Style(products=True, per_channel=True),
+    "products_u8": Style(products=True, unsigned=True),
+    "products_s8": Style(products=True, symmetric=True),
 }
+PRODUCTS = ("MatMul", "Gemm", "Conv")
 
 
 def images(model: onnx.ModelProto, count: int, seed: int) -> Iterator[dict[str, Array]]:
@@ -322,6 +326,17 @@ def images(model: onnx.ModelProto, count: int, seed: int) -> Iterator[dict[str, 
             steps = np.linspace(0, rng.uniform(2, 12), size) + rng.uniform(0, 6)
             wave = wave + np.sin(steps).reshape([-1 if n == axis else 1 for n in range(len(shape))])
         yield {"input": (wave + 0.3 * rng.standard_normal(shape)).astype(np.float32)}
+
+
+def samples(model: onnx.ModelProto) -> dict[str, Array]:
+    """The inputs with which a network is quantized, one behind another."""
+    several = [*images(model, SAMPLES, 0)]
+    return {name: np.concatenate([each[name] for each in several]) for name in several[0]}
+
+
+def is_partial(style: str) -> bool:
+    """Whether a style quantizes products alone, so that inputs that are added to stay floats."""
+    return STYLES[style].products
 
 
 def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
@@ -359,7 +374,8 @@ def write(model: onnx.ModelProto, style: str, path: Path) -> dict[str, Array]:
                 per_channel=chosen.per_channel,
                 activation_type=QuantType.QUInt8 if chosen.unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
-                op_types_to_quantize=chosen.kinds,
+                op_types_to_quantize=PRODUCTS if chosen.products else None,
+                extra_options={"ActivationSymmetric": chosen.symmetric},
             )
     finally:
         logger.setLevel(level)

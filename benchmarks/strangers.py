@@ -1,4 +1,4 @@
-"""Small networks that aren't bundled, in five styles of quantization: what is left to the host.
+"""Small networks that aren't bundled, in seven styles of quantization: what is left to the host.
 
     python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
     python benchmarks/strangers.py -c paper-full --models sequences --styles u8,s8c,all
@@ -24,10 +24,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import onnx
 import stranger_exports
 import stranger_models
 import stranger_sequences
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -36,6 +39,7 @@ from vdla.analysis.ort import cosine, ort_run
 from vdla.compiler.placement import ACCELERATOR
 from vdla.isa.config import Config, load_config
 
+Array = NDArray[Any]
 HEADS = ("network", "style", "cycles", "host", "cosine", "floats", "differ")
 CNNS = {**stranger_models.NETWORKS, **stranger_exports.NETWORKS}
 NETWORKS = {**CNNS, **stranger_sequences.NETWORKS}
@@ -61,7 +65,7 @@ def measure(network: str, style: str, config: Config) -> Row:
         path = Path(folder) / f"{network}-{style}.onnx"
         model = NETWORKS[network]()
         inputs = stranger_models.write(model, style, path)
-        module = vdla.compile(path, config)
+        module = vdla.compile(path, config, calibration=samples_of(model, style))
         result = vdla.run(module, inputs)
         wanted, real = ort_run(path, inputs, fuse=False), ort_run(model, inputs)
     rows = between(module.metadata["placement"])
@@ -79,6 +83,12 @@ def measure(network: str, style: str, config: Config) -> Row:
         ),
         max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs),
     )
+
+
+def samples_of(model: onnx.ModelProto, style: str) -> dict[str, Array] | None:
+    """The samples with which a style's network is compiled: none where all that is added is
+    quantized."""
+    return stranger_models.samples(model) if stranger_models.is_partial(style) else None
 
 
 def between(rows: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:

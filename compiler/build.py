@@ -19,7 +19,7 @@ from vdla.compiler.assemble import LinkedNetwork, assemble, link
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.draft import TURNS
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.frontend.shapes import Shapes, check_samples
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
@@ -58,14 +58,13 @@ class Options:
     names: on "vdla", "gpu" or "cpu"; ``reasons`` says why, where it isn't the user. ``strict``
     leaves to the host what in integers isn't onnxruntime's result bit for bit; ``turns`` is how
     often a loop may run whose number of turns no constant says; ``timing`` makes streams for a
-    simulation without numbers.
-    ``loops`` is where processes share scheduled loops. ``vthreads`` is how many virtual threads
-    default schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
-    ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``functions`` are those of the processor's functions. ``dump`` is a folder for the text after
-    every pass. ``progress`` is told (what, done, of). ``processor`` runs what the others don't;
-    ``form`` is that of its code. ``gpu`` is what kernels must keep to. ``target`` is another
-    package's, in the accelerator's place.
+    simulation without numbers. ``ranges`` are those of inputs, where known. ``loops`` is where
+    processes share scheduled loops. ``vthreads`` is how many virtual threads default schedules use.
+    ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
+    schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
+    of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
+    is told (what, done, of). ``processor`` runs what the others don't; ``form`` is that of its
+    code. ``gpu`` is what kernels must keep to. ``target`` is another's, in the accelerator's place.
     """
 
     device: str = ACCELERATOR
@@ -73,6 +72,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     turns: int = TURNS
     timing: bool = False
     loops: LoopStore | None = None
@@ -101,9 +101,8 @@ class Options:
             before.append(self.accelerator(config))
         if GPU in (self.device, self.host):
             before.append(GpuTarget(self.gpu, traces=self.traces(self.gpu.name)))
-        alone = not before
         traces = self.traces(self.processor.kind)
-        return (*before, ProcessorTarget(self.processor, alone, traces, self.form))
+        return (*before, ProcessorTarget(self.processor, not before, traces, self.form))
 
     def traces(self, machine: str) -> Traces:
         """The tuned schedules of functions on a machine."""
@@ -112,7 +111,7 @@ class Options:
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
         kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
-        return Accelerator(config, *kind)
+        return Accelerator(config, *kind, self.ranges)
 
 
 def import_graph(
@@ -147,6 +146,7 @@ def compile_model(
     options = options or Options()
     with rare_collection():
         graph = import_graph(path, options, shapes)
+        check_samples(str(path), options.ranges, graph.inputs)
         return compile_graph(graph, config, options)
 
 

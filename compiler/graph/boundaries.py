@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.graph.ops.quantize import Dequantize, Quantize
+from vdla.compiler.graph.ops.quantize import AnyDequantize, Dequantize, Quantize
+from vdla.compiler.graph.ops.wide import Quantize16
 
 
 def int8_source(name: str | None, around: Neighbours) -> Dequantize | None:
@@ -22,24 +23,24 @@ def quantizing(node: Node, around: Neighbours) -> Quantize | None:
     return end if end is not None and end.axis is None else None
 
 
-def is_early(node: Quantize, around: Neighbours) -> bool:
+def is_early(node: Quantize | Quantize16, around: Neighbours) -> bool:
     """Whether a node quantizes what no integers were before: an input, or a part of one."""
-    return all(around.maker(name, Dequantize) is None for name in _floats_before(node, around))
+    return all(around.maker(name, AnyDequantize) is None for name in _floats_before(node, around))
 
 
-def behind(node: Quantize, around: Neighbours) -> list[Node]:
+def behind(node: Quantize | Quantize16, around: Neighbours) -> list[Node]:
     """The float operators that make what a node quantizes, as far as the next Dequantize."""
     makers = (around.maker(name, Node) for name in _floats_before(node, around))
-    return [maker for maker in makers if maker and not isinstance(maker, Dequantize)]
+    return [maker for maker in makers if maker and not isinstance(maker, AnyDequantize)]
 
 
-def _floats_before(node: Quantize, around: Neighbours) -> list[str]:
+def _floats_before(node: Quantize | Quantize16, around: Neighbours) -> list[str]:
     """The tensors that what a node quantizes is made of, as far as what a Dequantize writes."""
     names = {node.data: around.maker(node.data, Node)}
     rest = [*names.values()]
     while rest:
         maker = rest.pop()
-        if maker is not None and not isinstance(maker, Dequantize):
+        if maker is not None and not isinstance(maker, AnyDequantize):
             new = {name: around.maker(name, Node) for name in maker.inputs if name not in names}
             names |= new
             rest += new.values()

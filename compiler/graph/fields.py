@@ -40,6 +40,7 @@ class NodeFields(Fields):
 
     def __init__(self, cls: type[Node], name: str, output: str) -> None:
         super().__init__(cls, name, name=name, output=output)
+        self.counted, self.order = cls.COUNTED, cls.OPERANDS
         self.operands = {key: self.open.pop(key) for key in cls.OPERANDS}
         self.regions = [key for key, hint in self.open.items() if hint is Graph]
         for key in self.regions:
@@ -76,7 +77,11 @@ class NodeFields(Fields):
     def __call__(self, parts: tuple[Node, ...]) -> Node:
         """The node, with the parts that stand below it."""
         more: dict[str, Any] = {self.parts: parts} if self.parts else {}
-        node: Node = self.cls(**self.fields, **more)
+        if self.counted:  # of what a tuple has taken the last one may be another operand
+            several, last = self.order
+            names, count = self.fields[several], len(self.fields[self.counted])
+            more |= {several: names[:count], last: (*names[count:], None)[0]}
+        node: Node = self.cls(**{**self.fields, **more})
         return node
 
 

@@ -35,8 +35,8 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
     Integer    := QAdd | QAvgPool | QBatchNorm | QClip | QConcat | QConv2d | QDense | QExchange
                 | QInterleave | QInterpolate | QMatMul | QMaxPool | QMaximum | QMinimum | QMultiply
                 | QNormalize | QReshape | QSoftmax | QTable | QTake | QTranspose | QTransposeImage
-    Wide       := MatMulInteger | QBytes | QGates | QGruReset | QGruState | QLstmCell | QLstmState
-                | QNarrow | QWideConv2d | QWideSum
+    Wide       := MatMulInteger | QByteSum | QBytes | QGates | QGruReset | QGruState | QLstmCell
+                | QLstmState | QNarrow | QWideConv2d | QWideNormalize | QWideSum
     Row        := Fused | QAttention
     Foreign    := Custom | External | Open
     Stored     := Decode | Encode
@@ -137,10 +137,12 @@ class Reader:
 
     Attributes:
         OPERANDS: the fields that hold tensor names, in calling order.
+        COUNTED: where they are a tuple and an optional one, a field with as many as the tuple has.
         PARAMETERS: those of them that hold weights, whose element types are their own.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data",)
+    COUNTED: ClassVar[str] = ""
     PARAMETERS: ClassVar[tuple[str, ...]] = ()
 
     @cached_property

@@ -7,12 +7,13 @@ import pytest
 from scripts import load_script
 
 from vdla.analysis.ort import cosine, ort_run
-from vdla.compiler.build import compile_graph, placed_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement import report
 from vdla.isa.config import load_config
+from vdla.names.samples import ranges_of
 from vdla.runtime import Executor
 from vdla.runtime.devices.sim import SimDevice
 
@@ -22,7 +23,7 @@ LEAST_COSINE = 0.995
 QUICK = {"early s8c", "rows products", "squeezes qop"}
 strangers = load_script("benchmarks/strangers.py")
 STYLES = {
-    **dict.fromkeys(strangers.stranger_sequences.NETWORKS, ("s8c", "u8", "all")),
+    **dict.fromkeys(strangers.stranger_sequences.NETWORKS, ("s8c", "u8", "all", "products")),
     **dict.fromkeys(strangers.CNNS, tuple(strangers.stranger_models.STYLES)),
 }
 
@@ -32,10 +33,13 @@ def written(request, tmp_path):
     """A network quantized in a style, and its input."""
     name, style = request.param
     path = tmp_path / f"{name}.onnx"
-    return path, strangers.stranger_models.write(strangers.NETWORKS[name](), style, path)
+    model = strangers.NETWORKS[name]()
+    ranges = ranges_of(strangers.samples_of(model, style))
+    return path, strangers.stranger_models.write(model, style, path), ranges
 
 
 LEFT = {"windows all", "crossed all", "stacked all", "long_memory all"}  # decision 49
+LEFT |= {f"{name} products" for name in ("sums", "scaled", "long_memory", "reset_gates")}  # 80
 ALL = [
     pytest.param((name, style), id=case, marks=() if case in QUICK else pytest.mark.long)
     for name, styles in STYLES.items()
@@ -47,8 +51,8 @@ ALL = [
 
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_strangers_run_whole(written):
-    path, inputs = written
-    graph, placements = placed_graph(import_onnx(path), FULL)
+    path, inputs, ranges = written
+    graph, placements = placed_graph(import_onnx(path), FULL, Options(ranges=ranges))
     rows = strangers.between(report(graph, placements))
     left = [row["name"] for row in rows if row["device"] != "vdla"]
     assert len(left) <= MOST_ON_HOST, left
@@ -60,10 +64,10 @@ def test_strangers_run_whole(written):
 @pytest.mark.long
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_the_simulator_gives_what_the_graph_means(written):
-    path, inputs = written
-    graph = import_onnx(path)
-    outputs = Executor(compile_graph(graph, FULL), SimDevice(FULL)).run(inputs).outputs
-    placed = placed_graph(graph, FULL)[0]
+    path, inputs, ranges = written
+    graph, options = import_onnx(path), Options(ranges=ranges)
+    outputs = Executor(compile_graph(graph, FULL, options), SimDevice(FULL)).run(inputs).outputs
+    placed = placed_graph(graph, FULL, options)[0]
     values, makers = evaluate(placed, inputs), placed.producers()
     for name, result in outputs.items():
         exact = isinstance(makers[name], ops.Dequantize)  # else the host's own floats

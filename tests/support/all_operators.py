@@ -6,6 +6,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ops.byte_sum import QByteSum
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
@@ -23,6 +24,7 @@ from vdla.compiler.graph.ops.recurrent import (
 )
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.ops.wide import Dequantize16, QBytes, Quantize16, QWideConv2d, QWideSum
+from vdla.compiler.graph.ops.wide_normalize import QWideNormalize
 from vdla.compiler.graph.types import Requant, TensorType
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
@@ -203,6 +205,29 @@ OPERATORS = {
     "wide sum": (
         QWideSum(name="n", output="y", terms=("x", "z"), zeros=(3, 0), weights=(90, 7), shift=4),
         {"x": (I8, *IMAGE), "z": (I32, *IMAGE), "y": (I32, *IMAGE)},
+    ),
+    "wide sum with a constant": (
+        QWideSum(
+            name="n", output="y", terms=("x",), zeros=(3,), weights=(90,), shift=4, offset="o",
+        ),
+        {"x": (I8, *IMAGE), "o": (I32, 1, IMAGE[1], 1, 1), "y": (I32, *IMAGE)},
+    ),
+    "byte sum": (
+        QByteSum(
+            name="n", output="y", terms=("x", "z"), bytes=(True, False), zeros=(0, 3),
+            weights=(90, 7), shift=4, offset="o",
+        ),
+        {
+            "x": (I8, 2, *IMAGE[1:]), "z": (I8, 1, *IMAGE[1:]), "o": (I32, IMAGE[1]),
+            "y": (I8, 2, *IMAGE[1:]),
+        },
+    ),
+    "wide normalization": (
+        QWideNormalize(
+            name="n", output="y", data="x", factor="f", offset="o", centered=True, epsilon=9.0,
+            shift=3, requant=Requant((2.0**-6,), 3),
+        ),
+        {"x": (I8, 4, 20, 1, 9), "f": (I32, 20), "o": (I32, 20), "y": (I8, 2, 9, 1, 20)},
     ),
     "lstm cell": (
         QLstmCell(name="n", output="y", gates="x", cell="z"),

@@ -332,6 +332,20 @@ def test_strict_is_for_the_accelerator(refused, vdla, tmp_path):
     assert refused("compile", "digits", "-o", path, "--device", "cpu", "--strict") == line
 
 
+def test_samples_of_inputs(refused, tmp_path):
+    path, output = tmp_path / "x.npz", tmp_path / "m.vdla"
+    line = (
+        f"--calibration: {path}: expected an .npz file of arrays, found No such file or directory"
+    )
+    assert refused("compile", "digits", "-o", output, "--calibration", path) == line
+    np.savez(path, other=np.zeros(3))
+    line = "expected samples of the model's inputs, image, found other"
+    assert refused("run", "digits", "--calibration", path).endswith(line)
+    line = "--calibration: expected --device sim or rtl or board, found cpu"
+    assert refused("run", "digits", "--device", "cpu", "--calibration", path) == line
+    assert not output.exists()
+
+
 def test_files_that_are_read_are_not_written(refused, tmp_path):
     """By whatever name: the same path, a relative one, a link of either kind."""
     (tmp_path / "in").mkdir()

@@ -64,6 +64,7 @@ def compiled(model: str | Path, config: Config, options: Run) -> Module:
 def _place(path: Path, config: Config, options: Run) -> Path | None:
     """Path of the module, which need not exist; None where it isn't kept."""
     plain = options.records is None and options.target is None and options.host in HOSTS
+    plain = plain and options.calibration is None  # a file, which may change
     user = sys.modules.get("vdla.compiler.user")
     if not plain or options.placement != "capability" or (user and user.REGISTERED):
         return None

@@ -169,6 +169,19 @@ def strict() -> spelling.Default:
     )  # fmt: skip
 
 
+def samples() -> spelling.Default:
+    """Samples of inputs, whose ranges follow from nothing else."""
+    return spelling.option(
+        None, "--calibration", typed=Path | None, metavar="X.npz", compiles=True,
+        only=[
+            spelling.Only("device", "sim", "rtl", "board"),
+            spelling.Only("strict", given=False),
+        ],
+        help="Samples, one array per input: what a file adds to an input in floats becomes "
+        "integers of their range.",
+    )  # fmt: skip
+
+
 def turns() -> spelling.Default:
     """Most turns of a loop whose number no constant says."""
     return spelling.option(

@@ -40,6 +40,8 @@ class Compile(Placed):
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
     ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``strict`` leaves to the host what in
     integers isn't onnxruntime's result bit for bit: softmax, normalizations, recurrent cells.
+    ``calibration`` has samples, one array per input, or is an .npz of such: where a file adds to an
+    input in floats, that becomes integers of the samples' range.
     ``turns`` is how often a loop may run whose number of turns no constant says.
     ``host`` gpu has a GPU run what the accelerator leaves; ``gpu`` is "opencl", or NVIDIA's
     architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
@@ -68,6 +70,7 @@ class Compile(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
+    calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()
     progress: Progress = progress()
 
@@ -79,9 +82,10 @@ class Run(Placed):
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. ``host``, ``gpu``, ``places``, ``placement`` and ``strict`` are as for ``compile``, too; a
-    host by its name is modelled and not run: its functions run on this machine. With the device
-    board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board instead.
+    it. ``host``, ``gpu``, ``places``, ``placement``, ``strict`` and ``calibration`` are as for
+    ``compile``, too; a host by its name is modelled and not run: its functions run on this machine.
+    With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
+    instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.
@@ -132,6 +136,7 @@ class Run(Placed):
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
     strict: bool = fields.strict()
+    calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()
     farm: str | None = fields.farm(Only("check", given=False), Only("explain", given=False))
     resource: str | None = devices.resource()

@@ -8,7 +8,7 @@ file beside this one:
     softmax        Q(Softmax(DQ))
     mean           Q(mean(DQ))
     normalization  Q((x - mean) / √(mean((x - mean)²) + epsilon) * gamma + beta), x = DQ; the RMS
-                   form has no mean, and factor and offset may be missing
+                   form has no mean, and factor and offset may be missing; of 16 bits, too
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import ClassVar, Self
 from vdla.compiler.graph.form import Form, Order
 from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
-from vdla.compiler.graph.ops.quantize import Dequantize, Quantize
+from vdla.compiler.graph.ops.quantize import AnyDequantize, Quantize
+from vdla.compiler.graph.ops.wide import Quantize16
 from vdla.compiler.graph.types import Array
 
 KINDS: list[type[Cluster]] = []
+End = Quantize | Quantize16
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,14 @@ class Cluster(ABC):
     """The float operators that a node quantizes, and what they read.
 
     ``DIFFERS`` says how results may differ from the float operators', rounded; nothing where they
-    don't.
+    don't. ``WIDE`` says that its result may have 16 bits.
     """
 
     DIFFERS: ClassVar[str] = ""
+    WIDE: ClassVar[bool] = False
 
-    quantize: Quantize
-    sources: tuple[Dequantize, ...]
+    quantize: End
+    sources: tuple[AnyDequantize, ...]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -46,7 +49,7 @@ class Cluster(ABC):
 
     @classmethod
     @abstractmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
+    def find(cls, node: End, around: Neighbours) -> Self | None:
         """The cluster of this kind that a node has behind it; None where there is none."""
 
     @abstractmethod

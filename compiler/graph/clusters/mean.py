@@ -8,13 +8,12 @@ from math import prod
 from typing import Self
 
 from vdla.compiler.graph.boundaries import int8_source
-from vdla.compiler.graph.clusters.cluster import Cluster
+from vdla.compiler.graph.clusters.cluster import Cluster, End
 from vdla.compiler.graph.form import Form, Order
 from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.numbers import pool_scale
 from vdla.compiler.graph.ops.pool import QAvgPool
-from vdla.compiler.graph.ops.quantize import Quantize
 from vdla.compiler.graph.ops.reduce import Reduce
 from vdla.compiler.graph.types import Requant, Shape
 
@@ -28,7 +27,7 @@ class Mean(Cluster):
     shape: Shape
 
     @classmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
+    def find(cls, node: End, around: Neighbours) -> Self | None:
         """The mean of int8 that a node quantizes."""
         core = around.maker(node.data, Reduce)
         if core is None or core.function != "mean":

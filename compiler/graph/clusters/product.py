@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from vdla.compiler.graph.boundaries import int8_source, meets
-from vdla.compiler.graph.clusters.cluster import Cluster
+from vdla.compiler.graph.clusters.cluster import Cluster, End
 from vdla.compiler.graph.form import Form, Order
 from vdla.compiler.graph.ir import GraphError, Node
 from vdla.compiler.graph.neighbours import Neighbours
@@ -33,7 +33,7 @@ class Product(Cluster):
     rank: int
 
     @classmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
+    def find(cls, node: End, around: Neighbours) -> Self | None:
         """The product that a node quantizes, if both factors are int8 and the stacks alike."""
         core = around.maker(node.data, MatMul)
         if core is None:

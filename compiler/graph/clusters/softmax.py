@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from vdla.compiler.graph.boundaries import int8_source
-from vdla.compiler.graph.clusters.cluster import Cluster
+from vdla.compiler.graph.clusters.cluster import Cluster, End
 from vdla.compiler.graph.form import Form, Order
 from vdla.compiler.graph.ir import Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
-from vdla.compiler.graph.ops.quantize import Quantize
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.types import Requant
 
@@ -26,7 +25,7 @@ class SoftmaxCluster(Cluster):
     axis: int
 
     @classmethod
-    def find(cls, node: Quantize, around: Neighbours) -> Self | None:
+    def find(cls, node: End, around: Neighbours) -> Self | None:
         """The softmax of int8 that a node quantizes."""
         core = around.maker(node.data, Softmax)
         if core is None or (source := int8_source(core.data, around)) is None:

@@ -88,16 +88,24 @@ class Terms:
     scale: float
 
     @classmethod
-    def of(cls, gamma: Array, beta: Array) -> Terms:
+    def of(
+        cls, gamma: Array, beta: Array, unit: float | None = None, finest: float = FINEST
+    ) -> Terms:
         """For factors and offsets in steps of the result.
+
+        Args:
+            gamma: factors [C], in steps of the result.
+            beta: offsets [C], in steps of the result.
+            unit: ``z`` of one, in deviations; that of int8 where it isn't given.
+            finest: the least scale.
 
         Raises:
             GraphError: one of them isn't finite.
         """
         if not (np.isfinite(gamma).all() and np.isfinite(beta).all()):
             raise GraphError("expected finite factors and offsets of a normalization")
-        scale = max(FINEST, float(np.float32(np.abs(beta).max() / MOST_OFFSET)))
-        factor = -gamma.astype(np.float64) * Moments(gamma.size).unit / scale
+        scale = max(finest, float(np.float32(np.abs(beta).max() / MOST_OFFSET)))
+        factor = -gamma.astype(np.float64) * (unit or Moments(gamma.size).unit) / scale
         shift = ceil(log2(max(np.abs(factor).max(), 2.0**-20) / MOST_FACTOR))
         offset = np.clip(np.rint(beta / scale), -MOST_OFFSET, MOST_OFFSET)
         factor = np.rint(factor * 2.0**-shift)

@@ -38,6 +38,7 @@ AFTER_BITS = 15  # of the factors of sums behind the point
 SUM_BITS = 17  # of what is multiplied with a factor
 MOST_FACTOR = (1 << 24) - 1  # a multiplier takes 25 bits, one of them the sign
 SIXTEEN = frozenset({"int16", "uint16", "int32"})
+MOST_OFFSET = 1 << 29  # of a QWideSum: with both products and half a step an int32
 WEIGHT_BITS = 14  # of the weights of a QWideSum: two products of 16 bits fit in an int32
 
 
@@ -294,15 +295,18 @@ class QWideConv2d(AnyConv2d):
 
 @dataclass(frozen=True, kw_only=True)
 class QWideSum(Node):
-    """``clip((Σ_i (operands[i] - zeros[i]) * weights[i]) / 2**shift, low, high)``, rounded half up,
-    as int32 of 16 bits; of one or two tensors of one shape, each int8 or int32 of 16 bits, whose
-    zero point is 0.
+    """``clip((Σ_i (operands[i] - zeros[i]) * weights[i] + offset) / 2**shift, low, high)``, rounded
+    half up, as int32 of 16 bits; of one or two tensors of one shape, each int8 or int32 of 16 bits,
+    whose zero point is 0, and of a constant ``offset``, int32 below ``MOST_OFFSET``, which
+    broadcasts to their shape and has as many axes.
 
     With ``requant`` the result is int8: the sum is requantized, and ``low`` and ``high`` aren't
     used.
     """
 
-    OPERANDS: ClassVar[tuple[str, ...]] = ("terms",)
+    OPERANDS: ClassVar[tuple[str, ...]] = ("terms", "offset")
+    COUNTED: ClassVar[str] = "weights"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("offset",)
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
 
@@ -313,14 +317,20 @@ class QWideSum(Node):
     low: int = -MOST
     high: int = MOST
     requant: Requant | None = field(default=None)
+    offset: str | None = None
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        if any(shape != shapes[0] for shape in shapes) or not 1 <= len(shapes) <= 2:
-            raise self.error("one or two operands of one shape", [list(s) for s in shapes])
-        return shapes[0]
+        terms = shapes[: len(self.terms)]
+        if any(shape != shapes[0] for shape in terms) or not 1 <= len(terms) <= 2:
+            raise self.error("one or two operands of one shape", [list(s) for s in terms])
+        for offset in shapes[len(terms) :]:
+            sizes = zip(offset, terms[0], strict=False)
+            if len(offset) != len(terms[0]) or any(a not in (1, b) for a, b in sizes):
+                raise self.error(f"an offset that broadcasts to {list(terms[0])}", list(offset))
+        return terms[0]
 
     def aligned_axes(self, shapes: Sequence[Shape], result: Shape) -> Axes:
-        return by_element(shapes, result)
+        return () if self.offset else by_element(shapes, result)
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
         """Channels per block of the result: those of all operands, which lie alike."""
@@ -328,9 +338,10 @@ class QWideSum(Node):
         return blocks.pop() if len(blocks) == 1 else 0
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        pairs = zip(args, self.zeros, self.weights, strict=True)
+        count = len(self.terms)
+        pairs = zip(args[:count], self.zeros, self.weights, strict=True)
         total = sum((x.astype(np.int64) - zero) * weight for x, zero, weight in pairs)
-        assert isinstance(total, np.ndarray)
+        total = np.asarray(total + sum(each.astype(np.int64) for each in args[count:]))
         if self.requant is not None:
             word = pack_scales(self.requant.scale)[0]
             return requantize(total, word, *self.requant.limits)
@@ -344,11 +355,13 @@ class QWideSum(Node):
 
     def express(self, recipe: Recipe) -> Tensor:
         tensors = [recipe.read(name) for name in self.terms]
+        offset = self._offset(recipe)
 
         def value(*i: Expr) -> Expr:
             pairs = zip(tensors, self.zeros, self.weights, strict=True)
             products = [(x[i].astype("int32") - zero) * weight for x, zero, weight in pairs]
             total = products[0] + products[1] if len(products) > 1 else products[0]
+            total = offset(total, i)
             if self.requant is not None:
                 word = te.const(int(pack_scales(self.requant.scale)[0]), "int32")
                 return requantized(total, word, *self.requant.limits)
@@ -357,16 +370,33 @@ class QWideSum(Node):
 
         return te.compute(recipe.out_shape, value, "sum")
 
+    def _offset(self, recipe: Recipe) -> Callable[[Expr, Sequence[Expr]], Expr]:
+        """The sum and the offset, as a function of the sum and an index of the result."""
+        if self.offset is None:
+            return lambda total, i: total
+        array, block = recipe.read(self.offset), recipe.block(self.output)
 
-def weights_of(scales: Sequence[float]) -> tuple[tuple[int, ...], int]:
-    """Weights and the shift of a :class:`QWideSum` of terms whose units are ``scales`` steps.
+        def added(total: Expr, i: Sequence[Expr]) -> Expr:
+            if block:
+                n, o, y, x, l = i
+                i = n, o * block + l, y, x
+            sizes = zip(array.shape, i, strict=True)
+            return total + array[tuple(te.const(0) if size == 1 else v for size, v in sizes)]
+
+        return added
+
+
+def weights_of(scales: Sequence[float], offset: float = 0.0) -> tuple[tuple[int, ...], int]:
+    """Weights and the shift of a :class:`QWideSum` of terms whose units are ``scales`` steps, and
+    of a constant of at most ``offset`` steps.
 
     Raises:
         GraphError: a unit is too large.
     """
     for shift in range(30, -1, -1):
         weights = tuple(round(scale * 2.0**shift) for scale in scales)
-        if max(map(abs, weights)) < 1 << WEIGHT_BITS and shift <= 2 * WEIGHT_BITS:
+        fits = max(map(abs, weights)) < 1 << WEIGHT_BITS and shift <= 2 * WEIGHT_BITS
+        if fits and offset * 2.0**shift < MOST_OFFSET:
             return weights, shift
     raise GraphError(
         f"expected terms in units below {1 << WEIGHT_BITS} steps, found {max(scales):g}"

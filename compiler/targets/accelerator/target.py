@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
@@ -11,7 +11,7 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.attention import QAttention
-from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.passes import MOVING, Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
 from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.passes.pieces import join_pieces
@@ -19,6 +19,7 @@ from vdla.compiler.graph.passes.round_images import round_images
 from vdla.compiler.graph.passes.round_weights import round_weights
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
+from vdla.compiler.graph.ranges import Ends
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
@@ -42,7 +43,9 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
+from vdla.compiler.targets.accelerator.rewrites.byte_sums import sums_as_bytes
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
+from vdla.compiler.targets.accelerator.rewrites.floats import quantize_floats
 from vdla.compiler.targets.accelerator.rewrites.fuse_attention import attends, fuse_attention
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
@@ -93,7 +96,8 @@ class Accelerator(Target):
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
     float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
     of: tuned layers of one geometry share their instructions, whatever numbers stand in these.
-    ``loops`` is where processes share scheduled loops.
+    ``loops`` is where processes share scheduled loops. ``ranges`` are those of inputs, as far as
+    they are known.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -106,6 +110,7 @@ class Accelerator(Target):
     strict: bool = False
     timing: bool = False
     loops: LoopStore | None = None
+    ranges: Ends = field(default_factory=dict)
 
     @property
     def capability(self) -> Capability:
@@ -118,27 +123,34 @@ class Accelerator(Target):
         in one spelling, normalizations and softmax in pieces as one, where it has integers for
         them; int8 for what a file leaves in floats between integers."""
 
-        def fused(graph: Graph) -> Graph:
-            return fuse_wide(graph, self.capability)
+        def on(rewrite: Callable[[Graph, Capability], Graph]) -> Rewrite:
+            return lambda graph: rewrite(graph, self.capability)
 
-        first: tuple[Pass[Rewrite], ...] = (
-            Pass("unroll", unroll),
-            Pass("fuse_wide", fused, adds=frozenset((ops.FlipSign,))),
-        )
-        if self.strict:
-            return first
+        def quantized(graph: Graph) -> Graph:
+            return quantize_floats(graph, self.capability, self.ranges)
+
+        flips = frozenset((ops.FlipSign,))
+        unrolled: Pass[Rewrite] = Pass("unroll", unroll)
+        fused: Pass[Rewrite] = Pass("fuse_wide", on(fuse_wide), adds=flips)
         rounds: tuple[Pass[Rewrite], ...] = (
             Pass("round_weights", round_weights),
-            Pass("round_images", round_images, adds=frozenset((ops.FlipSign,))),
+            Pass("round_images", round_images, adds=flips),
         )
         if not normalizes(self.config):
-            return *first, *rounds
+            return (unrolled, fused) if self.strict else (unrolled, fused, *rounds)
+        whole: Pass[Rewrite] = Pass(
+            "quantize_floats", quantized, adds=MOVING | flips | {ops.QConcat}
+        )
+        if self.strict:
+            return unrolled, whole, fused
         return (
-            *first,
+            unrolled,
+            *rounds,
+            whole,
+            fused,
             Pass("spell_affine", spell_affine),
             Pass("respell", respell),
             Pass("join_pieces", join_pieces),
-            *rounds,
         )
 
     @property
@@ -153,6 +165,7 @@ class Accelerator(Target):
             Pass("part_layers", on(part_layers)),
             Pass("pad_heads", on(pad_heads)),
             Pass("sequences_as_images", on(sequences_as_images), adds=frozenset((ops.QView,))),
+            Pass("sums_as_bytes", on(sums_as_bytes)),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", on(read_images)),
             Pass("view_slices", on(view_slices), adds=frozenset((ops.QTakeView,))),

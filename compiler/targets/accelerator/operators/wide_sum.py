@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.wide import MOST, QWideSum
@@ -17,6 +19,7 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
     widened,
 )
 from vdla.compiler.targets.accelerator.operators.template import (
+    Array,
     Binding,
     elements,
     one_scale,
@@ -26,6 +29,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
+from vdla.support.numbers import ceil_div
 
 Step = tuple[Tensor, TensorIntrin]
 
@@ -33,7 +37,8 @@ Step = tuple[Tensor, TensorIntrin]
 @dataclass(frozen=True)
 class WideSum(Pairwise[QWideSum]):
     """``clip((Σ (terms[i] - zeros[i]) · weights[i] + half) >> shift, low, high)`` as int32, or
-    requantized as int8: ``narrow``. ``wide`` says which of the terms have 16 bits.
+    requantized as int8: ``narrow``. ``wide`` says which of the terms have 16 bits, ``offset``
+    whether a constant of each element is added.
     """
 
     NAME = "wide_sum"
@@ -49,6 +54,7 @@ class WideSum(Pairwise[QWideSum]):
     zero: int
     low: int
     high: int
+    offset: bool = False
 
     @classmethod
     def of(cls, node: QWideSum, graph: Graph, config: Config) -> WideSum:
@@ -56,15 +62,20 @@ class WideSum(Pairwise[QWideSum]):
         limits = node.requant.limits if node.requant else (0, node.low, node.high)
         wide = tuple(graph.tensors[name].dtype == "int32" for name in node.terms)
         narrow, vectors = node.requant is not None, vectors_of(node, graph, config)
-        return cls(vectors, wide, node.zeros, node.weights, node.shift, narrow, *limits)
+        sums = node.zeros, node.weights, node.shift, narrow
+        return cls(vectors, wide, *sums, *limits, node.offset is not None)
 
     def bind(self, node: QWideSum, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes, where the result is narrow."""
-        scales = {"scale": one_scale(node.requant.scale[0], config)} if node.requant else {}
+        constants: dict[str, Array] = {}
+        if node.offset is not None:
+            constants["offset"] = _spread(node, graph, config)
+        if node.requant is not None:
+            constants["scale"] = one_scale(node.requant.scale[0], config)
         tensors = {f"term{number}": name for number, name in enumerate(node.terms)}
         sizes = [4 if wide else 1 for wide in (*self.wide, not self.narrow)]
         moved = sum(sizes) * elements(graph, node.output)
-        return Binding({**tensors, "out": node.output}, scales, 0, moved)
+        return Binding({**tensors, "out": node.output}, constants, 0, moved)
 
     @property
     def store(self) -> str:
@@ -74,7 +85,8 @@ class WideSum(Pairwise[QWideSum]):
     @property
     def alu_steps(self) -> int:
         """Operations of the ALU per vector: the sum, its shift and both limits."""
-        return len(self.expression_steps) + (0 if self.narrow else 2 + 2 * bool(self.shift))
+        rounding = 0 if self.narrow else 2 + 2 * bool(self.shift)
+        return len(self.expression_steps) + self.offset + rounding
 
     @property
     def multiplications(self) -> int:
@@ -93,6 +105,9 @@ class WideSum(Pairwise[QWideSum]):
         terms = [self._term(number, dims, ins, steps) for number in range(len(self.wide))]
         last = self._summed([wide for _, wide in terms], ins, steps)
         inputs, constants = [term for term, _ in terms], list[Tensor]()
+        if self.offset:
+            inputs.append(te.placeholder(dims, "int32", "offset"))
+            last = _moved(last, inputs[-1], ins, steps)
         if self.narrow:
             scale = te.placeholder((1, lanes), "int32", "scale")
             constants.append(scale)
@@ -143,6 +158,24 @@ class WideSum(Pairwise[QWideSum]):
         below = _step(dims, lambda *i: te.minimum(free[i], high), "below", ins.alu_min_imm, steps)
         above = _step(dims, lambda *i: te.maximum(below[i], low), "above", ins.alu_max_imm, steps)
         return te.compute(dims, lambda *i: above[i], "out")
+
+
+def _moved(total: Tensor, offset: Tensor, ins: Intrinsics, steps: list[Step]) -> Tensor:
+    """A sum and a constant of each element."""
+    held = _step(offset.shape, lambda *i: offset[i], "held", ins.load_acc, steps)
+    return _step(offset.shape, lambda *i: total[i] + held[i], "moved", ins.alu_add, steps)
+
+
+def _spread(node: QWideSum, graph: Graph, config: Config) -> Array:
+    """A sum's offset for each element of the result, as vectors in the order in which they lie."""
+    assert node.offset is not None
+    array, shape = graph.constants[node.offset], graph.tensors[node.output].shape
+    whole = np.broadcast_to(array, shape).reshape(*shape[:2], -1)
+    lanes = config.channel_block
+    padded = np.zeros((shape[0], ceil_div(shape[1], lanes) * lanes, whole.shape[2]), np.int32)
+    padded[:, : shape[1]] = whole
+    blocks = padded.reshape(shape[0], -1, lanes, whole.shape[2]).swapaxes(2, 3)
+    return np.ascontiguousarray(blocks).reshape(-1, config.block_out)
 
 
 def _step(

@@ -8,23 +8,25 @@ that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.boundaries import behind, is_early, is_late
-from vdla.compiler.graph.clusters import Cluster, cluster_of
-from vdla.compiler.graph.editor import Editor, Made
+from vdla.compiler.graph.clusters import Cluster, End, cluster_of
+from vdla.compiler.graph.editor import Made
 from vdla.compiler.graph.form import Form, Order, Places, form_of, nearest_order, shared
 from vdla.compiler.graph.ir import STRICT, Graph, Node
-from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.exchange import QExchange
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.take import OUTSIDE
-from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.graph.ops.wide import QWideSum
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE
+from vdla.compiler.targets.accelerator.rewrites.image_ways import REAL, ImageWays
 from vdla.compiler.targets.accelerator.rewrites.layers import (
     PLACES,
     ByElement,
@@ -35,7 +37,7 @@ from vdla.compiler.targets.accelerator.rewrites.layers import (
     joined,
     operands,
 )
-from vdla.compiler.targets.accelerator.rewrites.runs import moved, picked, steps
+from vdla.compiler.targets.accelerator.rewrites.runs import picked
 
 IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
 ROWS = Order((), (1,), (0,))  # the axes of rows of features
@@ -43,7 +45,6 @@ SEQUENCE = Order((0,), (2,), (1,))  # the axes of a sequence of features
 N = TypeVar("N", bound=Node)
 CHANNELS = 1  # the second of the places
 MOST_SELECTED = 1 << 20  # weights of a convolution that moves channels
-Moves = tuple[type[ops.QReshape | ops.Reshape], type[ops.QTranspose | ops.Transpose]]
 
 
 def sequences_as_images(graph: Graph, accelerator: Capability) -> Graph:
@@ -62,7 +63,7 @@ def sequences_as_images(graph: Graph, accelerator: Capability) -> Graph:
     return walk.editor.walk(
         walk.idle, walk.reshaped, walk.transposed, walk.of_rows, walk.ends, walk.take, walk.joined,
         walk.dense_of_batch, walk.dense, walk.cluster, walk.concatenated, walk.by_element,
-        walk.stays,
+        walk.wide_sum, walk.stays,
     )  # fmt: skip
 
 
@@ -71,24 +72,18 @@ def _joins_rows(node: ops.QConcat, graph: Graph) -> bool:
     return node.axis == 0 and len(graph.tensors[node.output].shape) == len(ROWS.perm)
 
 
-class _Sequences:
+class _Sequences(ImageWays):
     """One walk over a graph.
 
     Attributes:
-        around: the graph as it was.
-        forms: by a tensor's name, the image that it is, and how it lies there.
         rows: tensors [T, C] that were sequences [1, T, C].
         states: tensors [T, C] of vectors that were made one by one.
     """
 
     def __init__(self, graph: Graph, accelerator: Capability) -> None:
-        self.editor = Editor(graph)
-        self.around = Neighbours(replace(graph, reasons=self.editor.reasons))
-        self.accelerator, self.lanes = accelerator, accelerator.block
-        self.forms: dict[str, tuple[str, Form]] = {}
+        super().__init__(graph, accelerator)
         self.rows: set[str] = set()
         self.states = {node.output for node in graph.of(ops.QConcat) if _joins_rows(node, graph)}
-        self.shape = self.editor.shape
 
     def idle(self, node: ops.QTable) -> Made:
         """A reshape in the place of a function of an image that gives back each int8."""
@@ -107,10 +102,6 @@ class _Sequences:
         if len(self.shape(node.output)) == len(IMAGE.perm) and type(node) in BY_NODE:
             self.forms[node.output] = node.output, form_of(self.shape(node.output), IMAGE)
         return node
-
-    def fits(self, node: Node) -> bool:
-        """Whether the accelerator takes a node."""
-        return self.accelerator.takes(node, self.editor)
 
     # What only moves elements -----------------------------------------------------------------
 
@@ -180,9 +171,8 @@ class _Sequences:
         if order is None or node.axis is not None or image_itself or not is_late(node, self.around):
             return None
         real = self.editor.like(f"{node.output}.image", self.shape(image), node.output)
-        moves = ops.Reshape, ops.Transpose
         last = replace(node, data=image, output=real)
-        return last, *self.unfolded(real, node.output, real, order, moves)
+        return last, *self.unfolded(real, node.output, real, order, REAL)
 
     def take(self, node: ops.QTake) -> Made:
         """The nodes that take elements along one axis of a tensor from its image."""
@@ -210,19 +200,6 @@ class _Sequences:
         self.forms[node.output] = output, form.resized(axis, len(tables[axis]))
         return self.unfolded_form(node)
 
-    def added(self, nodes: Sequence[Node], like: str, anyway: bool = False) -> str | None:
-        """The result of nodes that are added, whose tensors are typed as another one; None where
-        the accelerator doesn't take all of them, unless it is to have them ``anyway``."""
-        names: dict[str, str] = {}
-        fit = True
-        for each in nodes:
-            node = each.renamed(names)
-            shape = node.result_shape([self.shape(node.inputs[0])]) or ()
-            name = names[each.output] = self.editor.like(each.output, shape, like)
-            self.editor.insert(made := replace(node, name=name, output=name))
-            fit &= self.fits(made)
-        return name if fit or anyway else None
-
     # What computes ----------------------------------------------------------------------------
 
     def placed(self, node: Node, order: Order | None, make: Callable[[Order], Node]) -> Made:
@@ -236,8 +213,9 @@ class _Sequences:
             self.editor.take_back(mark)
             return None
         self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
-        image, moves = moved.output, (ops.QReshape, ops.QTranspose)
-        return moved, *self.unfolded(node.name, node.output, image, order, moves)
+        image = moved.output
+        ways = self.unfolded(node.name, node.output, image, order, self.moves(image))
+        return moved, *ways
 
     def nearest(self, node: Node) -> Order | None:
         """The order of a result of operands of one shape that takes the fewest exchanges; None
@@ -264,6 +242,33 @@ class _Sequences:
         alike = all(self.shape(name) == self.shape(node.output) for name in operands(node))
         order = self.nearest(node) if alike else None
         return self.placed(node, order, lambda order: self.on_images(node, order))
+
+    def wide_sum(self, node: QWideSum) -> Made:
+        """A sum of 16 bits on images, which lie as those of its operands do that have 16 bits."""
+        names = [name for name in operands(node) if name not in self.editor.constants]
+        wide = [name for name in names if self.editor.tensors[name].dtype == "int32"]
+        known = [self.forms[name] for name in wide if name in self.forms]
+        known = known or [self.forms[name] for name in names if name in self.forms]
+        whole = all(self.forms.get(name, ("", None))[0] == name for name in names)
+        if len(self.shape(node.output)) == len(IMAGE.perm) and whole:
+            return None  # images already
+        order = nearest_order(known, ()) if known else self.order_of_input(node)
+        return self.placed(
+            node, order, lambda order: self.on_images(self.turned(node, order), order)
+        )
+
+    def turned(self, node: QWideSum, order: Order) -> QWideSum:
+        """A sum whose constant lies as images do."""
+        if node.offset is None:
+            return node
+        array, sizes = self.editor.constants[node.offset], list(self.shape(node.offset))
+        for place in order:
+            if any(sizes[axis] > 1 for axis in place):  # of which an image has all, or one
+                for axis in place:
+                    sizes[axis] = self.shape(node.output)[axis]
+        whole = np.broadcast_to(array, sizes).transpose(order.perm)
+        image = whole.reshape(image_shape(tuple(sizes), order))
+        return replace(node, offset=self.editor.constant(f"{node.offset}.image", image.copy()))
 
     def concatenated(self, node: ops.QConcat) -> Made:
         """A concatenation of images, along the axis of theirs that is outermost in its place."""
@@ -330,7 +335,7 @@ class _Sequences:
         sequence = len(shape) == len(SEQUENCE.perm) and not signal
         return SEQUENCE if sequence and early and all(early) else None
 
-    def cluster(self, node: ops.Quantize) -> Made:
+    def cluster(self, node: End) -> Made:
         """The operator on images that the float operators behind a Quantize are."""
         cluster = cluster_of(node, self.around)
         if cluster is None:
@@ -343,145 +348,13 @@ class _Sequences:
         order = cluster.order(known, self.around)
         return self.placed(node, order, lambda order: self.integers(cluster, node, order))
 
-    def integers(self, cluster: Cluster, node: ops.Quantize, order: Order) -> Node:
+    def integers(self, cluster: Cluster, node: End, order: Order) -> Node:
         """The operator on images that a cluster is."""
         places = zip(cluster.sources, cluster.orders(order), strict=True)
-        images = [self.image(source.data, of_image) for source, of_image in places]
+        images = [self.bytes(source.data, of_image) for source, of_image in places]
         output = self.result(node, order)
         arrays = {
             name: self.editor.constant(f"{node.name}.{name}", array)
             for name, array in cluster.constants().items()
         }
         return replace(cluster.node(node.name, images, output, order), **arrays)
-
-    # Ways there and back ----------------------------------------------------------------------
-
-    def image(self, name: str, order: Order) -> str:
-        """The image of a tensor whose axes have some order there."""
-        if name in self.forms:
-            known, form = self.forms[name]
-            if arranged := self.rearranged(known, form, form.placed(order)):
-                return arranged
-        return self.editor.once(("image", name, order), lambda: self.folded(name, order))
-
-    def folded(self, name: str, order: Order) -> str:
-        """An image that is made of a tensor."""
-        shape = image_shape(self.shape(name), order)
-        image = self.editor.like(f"{name}.image", shape, name)
-        if name in self.editor.constants:
-            array = self.editor.constants[name].transpose(order.perm)
-            self.editor.define(image, array.reshape(shape).copy())
-            return image
-        maker = self.around.maker(name, ops.Quantize)
-        if maker is not None and is_early(maker, self.around):
-            real = self.editor.like(f"{image}.real", shape, maker.data)
-            self.fold(real, maker.data, order, (ops.Reshape, ops.Transpose))
-            self.editor.insert(replace(maker, name=image, output=image, data=real))
-        else:
-            self.fold(image, name, order, (ops.QReshape, ops.QTranspose))
-        return image
-
-    def fold(self, image: str, data: str, order: Order, moves: Moves) -> None:
-        """Makes an image of a tensor by nodes that move elements."""
-        reshape, transpose = moves
-        sizes = tuple(self.shape(data)[axis] for axis in order.perm)
-        turned = self.editor.like(f"{image}.turned", sizes, data)
-        self.editor.insert(
-            transpose(name=turned, output=turned, data=data, perm=order.perm),
-            reshape(name=image, output=image, data=turned),
-        )
-
-    def rearranged(self, image: str, form: Form, places: Places) -> str | None:
-        """A tensor's image with factors in other places; None where the accelerator makes none."""
-        if viewed := self.viewed(image, form, places):
-            return viewed
-        swapped = Places(places.batch, places.pixels, places.channels)
-        if viewed := self.viewed(image, form, swapped):
-            return self.exchanged(viewed)
-        if copied := self.copied(image, form, places):
-            return copied
-        copied = self.copied(image, form, swapped)
-        return self.exchanged(copied) if copied else None
-
-    def exchanged(self, image: str) -> str:
-        """An image with channels and pixels in each other's place."""
-
-        def make() -> str:
-            n, channels, _, pixels = self.shape(image)
-            name = self.editor.like(f"{image}.transposed", (n, pixels, 1, channels), image)
-            self.editor.insert(QTransposeImage(name=name, output=name, data=image))
-            return name
-
-        return self.editor.once(("transposed", image), make)
-
-    def copied(self, image: str, form: Form, places: Places) -> str | None:
-        """An image whose pixels are elsewhere, copied by runs; None where they can't be."""
-        batch, channels, pixels = form.places
-        way = steps(form, places)
-        if way is None:
-            other = replace(form, places=Places(batch, pixels, channels))
-            if batch or steps(other, places) is None:
-                return None
-            return self.copied(self.exchanged(image), other, places)
-        lanes, mark = self.lanes, self.editor.mark()
-        viewed = self.viewed(image, form, way.first)
-        if viewed is None or form.size(way.first.channels) % lanes:
-            return None
-        name = self.added(moved(viewed, f"{viewed}.copy", form, way, lanes), image)
-        if name is None:
-            self.editor.take_back(mark)
-            return None
-        return self.viewed(name, replace(form, places=way.second), places)
-
-    def viewed(self, image: str, form: Form, places: Places) -> str | None:
-        """An image with factors in other places by addresses; None where these don't do it."""
-        batch, channels, pixels = map(form.size, places)
-        shape = batch, channels, 1, pixels
-        if self.shape(image) == shape and form.places == places:
-            return image
-        alike = form.places[0] + form.places[1] == places[0] + places[1]
-        inner = min(channels, form.size(form.places.channels))
-        whole = form.places.channels == places.channels or inner % self.lanes == 0
-        if not (alike and whole and form.places.pixels == places.pixels):
-            return None
-
-        def make() -> str:
-            name = self.editor.like(f"{image}.view", shape, image)
-            self.editor.insert(self.view(name, name, image))
-            return name
-
-        return self.editor.once(("view", image, shape), make)
-
-    def view(self, name: str, output: str, image: str) -> ops.QView:
-        """The bytes of an image as another one."""
-        shape = self.shape(output)
-        return ops.QView(name=name, output=output, data=image, shape=shape, lanes=self.lanes)
-
-    def unfolded_form(self, node: Node) -> list[Node]:
-        """The nodes that make a node's result of its image, whatever part of an axis each place
-        has."""
-        image, form = self.forms[node.output]
-        factors = [factor for place in form.places for factor in place]
-        sizes = tuple(form.sizes[factor] for factor in factors)
-        wanted = [factor for axis in form.axes for factor in axis]
-        perm = tuple(factors.index(factor) for factor in wanted)
-        parts = self.editor.like(f"{image}.parts", sizes, image)
-        turned = self.editor.like(f"{image}.turned", tuple(sizes[n] for n in perm), image)
-        return [
-            ops.QReshape(name=parts, output=parts, data=image),
-            ops.QTranspose(name=turned, output=turned, data=parts, perm=perm),
-            ops.QReshape(name=f"{node.name}.sequence", output=node.output, data=turned),
-        ]
-
-    def unfolded(
-        self, name: str, output: str, image: str, order: Order, moves: Moves
-    ) -> list[Node]:
-        """The nodes that make a tensor of an image by moving elements."""
-        shape, (reshape, transpose) = self.shape(output), moves
-        turned = tuple(shape[axis] for axis in order.perm)
-        axes = self.editor.like(f"{image}.axes", turned, output)
-        perm = tuple(order.perm.index(axis) for axis in range(len(shape)))
-        return [
-            reshape(name=axes, output=axes, data=image),
-            transpose(name=f"{name}.sequence", output=output, data=axes, perm=perm),
-        ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, floor, inf
 
 import numpy as np
@@ -44,6 +45,8 @@ from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.isa.numbers import INT32_MAX, INT32_MIN
 
 End = Quantize16 | ops.Quantize
+SEQUENCE = 3  # axes
+FINE = 2.0**-2  # steps of a result that a constant of int8 may be off
 WEIGHT = 127  # of each element of an average: the larger, the finer are sums of bytes
 Core = ops.Conv2d | ops.Dense | ops.AvgPool | ops.Add | ops.Quantize | Quantize16
 
@@ -72,6 +75,8 @@ def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
             e.reasons[node.name] = str(error)
             return None
         work = [each for each in nodes if not isinstance(each, QBytes)]
+        if isinstance(work[-1], QWideSum) and len(e.shape(work[-1].output)) == SEQUENCE:
+            return nodes  # which becomes an image later
         return nodes if all(of_any_fill.takes(each, e) for each in work) else None
 
     return rewrite(graph, _moved, fused)
@@ -148,16 +153,16 @@ class _Island:
                 return None
             island = cls(editor, node, absorbed, after, (low, high))
         sources = [island.source(name) for name in island.operands]
-        if None in sources or not (island.is_wide or any(s and s.wide for s in sources)):
+        wide = island.is_wide or any(s and s.wide for s in sources)
+        wide = wide or island._terms[1] is not None
+        if None in sources or not 1 <= len(sources) <= 2 or not wide or island._is_for_int8:
             return None
         return island
 
     @property
     def operands(self) -> tuple[str, ...]:
         """The tensors of floats that it reads."""
-        if isinstance(self.core, ops.Add):
-            return self.core.a, self.core.b
-        return (self.core.data,)
+        return self._terms[0]
 
     @property
     def is_wide(self) -> bool:
@@ -173,6 +178,44 @@ class _Island:
             return _Source(wide.data, quant_of(wide), True)
         node = int8_source(name, self.editor)
         return None if node is None else _Source(node.data, quant_of(node), False)
+
+    @cached_property
+    def _terms(self) -> tuple[tuple[str, ...], Array | None]:
+        """The tensors that a sum adds, and a constant if there is one, which may be that of a sum
+        before it."""
+        if not isinstance(self.core, ops.Add):
+            return (self.core.data,), None
+        names, known = list[str](), list[Array]()
+        for name in (self.core.a, self.core.b):
+            maker = self.editor.own_maker(name, ops.Add)
+            for each in (maker.a, maker.b) if maker else (name,):
+                array = self._known(each)
+                if array is None:
+                    names.append(each)
+                else:
+                    known.append(array)
+        shape = self.editor.shape(self.core.output)
+        whole = [np.broadcast_to(a, shape) for a in known[1:]]
+        return tuple(names), sum(whole, known[0]) if known else None
+
+    def _known(self, name: str) -> Array | None:
+        """The numbers of a constant, or of integers that are one."""
+        editor, maker = self.editor, self.editor.maker(name, ops.Dequantize)
+        if maker is not None and maker.data in editor.constants:
+            return maker.evaluate([editor.constants[maker.data]], editor.tensors[name])
+        return editor.constants.get(name)
+
+    @property
+    def _is_for_int8(self) -> bool:
+        """Whether int8 is fine enough for a constant, so that the sum is one of int8
+        (``passes/spellings.py``)."""
+        array = self._terms[1]
+        if array is None or self.is_wide or len(self.operands) > 1:
+            return False
+        source = self.source(self.operands[0])
+        of_feature = array.size == array.shape[-1] if array.ndim else False
+        fine = np.ptp(array) / 510 <= FINE * quant_of(self.end).scale
+        return bool(of_feature and fine and source and not source.wide)
 
     def nodes(self) -> tuple[Node, ...]:
         """Nodes in its place; what it has absorbed is gone by then.
@@ -219,9 +262,10 @@ class _Island:
         for each in sources:
             if editor.shape(each.data) != result:
                 raise GraphError(f"operands of shape {list(result)}")
-        scales = [each.quant.scale / out.scale for each in sources]
-        scaled = self.is_wide or len(sources) > 1
-        weights, shift = weights_of(scales) if scaled else ((1,), 0)
+        scales, offset = [each.quant.scale / out.scale for each in sources], self._offset()
+        scaled = self.is_wide or len(sources) > 1 or offset is not None
+        most = 0.0 if offset is None else float(np.abs(offset).max())
+        weights, shift = weights_of(scales, most) if scaled else ((1,), 0)
         node = QWideSum(
             name=self.core.name,
             output=self.end.output,
@@ -230,11 +274,26 @@ class _Island:
             weights=weights,
             shift=shift,
         )
+        if offset is not None:
+            steps = np.rint(offset * 2.0**shift).astype(np.int32)
+            node = replace(node, offset=editor.constant(f"{self.core.name}.offset", steps))
         if self.is_wide:
             low, high = self.limits
             return replace(node, low=low, high=high)
         unit = 2.0**-shift if scaled else scales[0]
         return replace(node, requant=self._requant(np.array([unit])))
+
+    def _offset(self) -> Array | None:
+        """A sum's constant in steps of the result, with as many axes; as far as it can move
+        that."""
+        array, rank = self._terms[1], len(self.editor.shape(self.core.output))
+        if array is None:
+            return None
+        if not np.issubdtype(array.dtype, np.floating) or np.isnan(array).any():
+            raise GraphError("expected a constant of real numbers in a sum")
+        most = 2 * MOST if self.is_wide else 512
+        steps = np.clip(array.astype(np.float64) / quant_of(self.end).scale, -most, most)
+        return steps.reshape((1,) * (rank - array.ndim) + array.shape)
 
     def _product(self, node: ops.Conv2d | ops.Dense | ops.AvgPool) -> list[Node]:
         """A product, and what splits its data into bytes before it."""

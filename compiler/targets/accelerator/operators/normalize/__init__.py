@@ -25,6 +25,7 @@ import numpy as np
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.normalize import FINE, SUM_BITS, Moments, QNormalize
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.graph.ops.wide_normalize import QWideNormalize, WideMoments
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.cost import (
@@ -56,20 +57,24 @@ from vdla.compiler.targets.accelerator.options.reciprocals import no_reciprocals
 from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div, divisors
 
+HALF = 128  # of a high byte's step, in steps of a low one
 DIGIT = 127  # the weight of all digits but the first, and the largest digit
 STEPS = 2  # operations of the ALU for each vector, which multiply
 SMALL = 12  # and for each block of pixels
 MULTIPLIED = 6  # of these
 
 
+AnyNormalize = QNormalize | QWideNormalize
+
+
 @dataclass(frozen=True)
-class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
-    """The normalization of all pixels of some images."""
+class Normalize(NormalizeSizes, Held[AnyNormalize, NormalizeTile]):
+    """The normalization of all pixels of some images, or of pairs of images of bytes."""
 
     NAME = "normalize"
     TILE = NormalizeTile
     NOUN = "normalization"
-    NODES = (QNormalize,)
+    NODES = (QNormalize, QWideNormalize)
     NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
         ("epsilon", "shift", "zero", "low", "high"), 0
     )
@@ -77,7 +82,7 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
 
     @classmethod
     def refusal(
-        cls, node: QNormalize, graph: Graph, config: Config, min_fill: float = MIN_FILL
+        cls, node: AnyNormalize, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Blocks must be tiles of weights, their lanes channels, or zeros, and roots computed."""
         channels, block = graph.tensors[node.data].shape[1], config.channel_block
@@ -85,7 +90,7 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
             maker = graph.producers().get(node.data)
             if type(maker) is not QTransposeImage:
                 return f"{channels} channels don't end with a block of {block}"
-        if not 0 <= Moments(channels).epsilon(node.epsilon) < 1 << SUM_BITS:
+        if not 0 <= cls._epsilon(node, channels) < 1 << SUM_BITS:
             return f"an epsilon of {node.epsilon:g} squared steps exceeds a sum of squares"
         if lack := unlike_blocks(config) or no_reciprocals(config):
             return lack
@@ -95,14 +100,24 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
         return None
 
     @classmethod
-    def of(cls, node: QNormalize, graph: Graph, config: Config) -> Normalize:
+    def of(cls, node: AnyNormalize, graph: Graph, config: Config) -> Normalize:
         """The template of a normalization; factors and offsets are constants."""
         n, channels, _, pixels = graph.tensors[node.data].shape
-        epsilon = Moments(channels).epsilon(node.epsilon)
-        numbers = epsilon, node.shift, *node.zeros, *node.requant.limits
-        return cls(n, channels, pixels, node.centered, *numbers)
+        moments = node.centered, cls._epsilon(node, channels), node.shift
+        if isinstance(node, QNormalize):
+            (zero,) = node.zeros
+            return cls(n, channels, pixels, *moments, zero, *node.requant.limits)
+        limits = node.requant.limits if node.requant else (0, node.low, node.high)
+        whole = cls(n // 2, channels, pixels, *moments, 0, *limits)
+        return replace(whole, bytes=True, is_wide=node.requant is None)
 
-    def bind(self, node: QNormalize, graph: Graph, config: Config) -> Binding:
+    @staticmethod
+    def _epsilon(node: AnyNormalize, channels: int) -> int:
+        """The number added to each sum of squares."""
+        kind = Moments if isinstance(node, QNormalize) else WideMoments
+        return kind(channels).epsilon(node.epsilon)
+
+    def bind(self, node: AnyNormalize, graph: Graph, config: Config) -> Binding:
         """The digits of factors and offsets with their weights, unit vectors and ones."""
         lanes = config.channel_block
         weights = np.full((1, lanes, lanes), DIGIT, np.int8)
@@ -111,14 +126,21 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
             "factor": digits(graph.constants[node.factor], lanes),
             "offset": digits(graph.constants[node.offset], lanes),
             "weights": weights,
-            "scale": one_scale(node.requant.scale[0], config),
-            "units": -FINE * np.eye(lanes, dtype=np.int8),
+        }
+        if node.requant is not None:
+            constants["scale"] = one_scale(node.requant.scale[0], config)
+        constants |= {
+            "units": -(1 if self.bytes else FINE) * np.eye(lanes, dtype=np.int8),
             "diagonal": np.eye(lanes, dtype=np.int32),
         }
+        if self.bytes:
+            constants["high_units"] = (-HALF * np.eye(lanes)).astype(np.int8)
         if self.centered or self.in_zero:
             constants["ones"] = np.ones((1, lanes), np.int8)
         tensors = {"data": node.data, "out": node.output}
-        return Binding(tensors, constants, 0, 2 * elements(graph, node.output))
+        written = (4 if self.is_wide else 1) * elements(graph, node.output)
+        moved = elements(graph, node.data) + written
+        return Binding(tensors, constants, 0, moved)
 
     def sizes(
         self, config: Config, vthreads: int, only: NormalizeTile | None = None
@@ -144,16 +166,22 @@ class Normalize(NormalizeSizes, Held[QNormalize, NormalizeTile]):
         inputs, count = ceil_div(self.channels, lanes), ceil_div(self.pixels, lanes)
         vectors = tile.blocks * self.channels
         size = vectors * c.out_entry
+        images, squares = (2, 3) if self.bytes else (1, 1)
         waits = inputs // tile.inputs * (c.memory.first_beat + TURN)  # one portion after another
-        load = 2 * transfer(size, tile.blocks * tile.inputs * c.wgt_entry, c) + waits
-        gemm = vectors * 3 + self.channels + tile.blocks * inputs
+        load = transfer(size, tile.blocks * tile.inputs * c.wgt_entry, c)
+        load = (images + squares) * load + squares * waits
+        gemm = vectors * (2 * squares + 1 if self.bytes else 3) + self.channels
+        gemm = gemm + images * tile.blocks * inputs
         both = 2 * self.channels * c.inp_entry
         side = 0.0 if tile.resident else transfer(both, both, c)
         portions = ceil_div(self.channels, tile.channels)
-        alu: Size = STEPS * (vectors + portions * STARTUP) + 2 * tile.blocks * lanes
-        alu = alu + SMALL * (tile.blocks + STARTUP)
-        alu = alu + group_cycles(STEPS * vectors + tile.blocks * (lanes + MULTIPLIED), c)
-        store = transfer(size, tile.channels * c.out_entry, c)
+        steps = 2 * STEPS if self.is_wide else STEPS  # limits are two more
+        alu: Size = steps * (vectors + portions * STARTUP) + 2 * squares * tile.blocks * lanes
+        alu = alu + squares * SMALL * (tile.blocks + STARTUP)
+        diagonals = tile.blocks * (squares * lanes + MULTIPLIED)
+        alu = alu + group_cycles(STEPS * vectors + diagonals, c)
+        width = 4 if self.is_wide else 1
+        store = transfer(width * size, width * tile.channels * c.out_entry, c)
         tiles = self.batch * ceil_div(count, tile.blocks)
         share = shares(tiles, tiles, tile.vthreads)
         cost = TileCost(*share, inp=load, gemm=gemm, side=side, alu=alu, store=store, shared=False)

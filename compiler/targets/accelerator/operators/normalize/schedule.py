@@ -30,50 +30,59 @@ def schedule(
     if tile.vthreads > 1:
         s[e.out].bind(thread, te.thread_axis("vthread"))
     held = _held(s, e)
-    s[e.tiles].set_scope(WGT)
-    s[e.pixels].set_scope(INP)
-    for stage in (e.products, e.below, *(stage for stage, _ in (*e.moments, *e.terms))):
-        s[stage].set_scope(ACC)
+    computed = [*e.products, *e.below, *(stage for stage, _ in (*e.moments, *e.terms))]
+    for scope, some in ((WGT, e.tiles), (INP, e.pixels), (ACC, computed)):
+        for stage in some:
+            s[stage].set_scope(scope)
     place(s, e.steps, e.out, portion)
-    s[e.below].compute_at(s[e.out], portion)
-    s[e.below].split(s[e.below].axis[-2], factor=lanes)  # a tile of weights for each block
-    s[e.below].tensorize(s[e.below].axis[-1], ins.gemm)
+    for below in e.below:
+        s[below].compute_at(s[e.out], portion)
+        s[below].split(s[below].axis[-2], factor=lanes)  # a tile of weights for each block
+        s[below].tensorize(s[below].axis[-1], ins.gemm)
     place(s, e.terms, e.out, portion)
     place(s, e.moments, e.out, thread)
-    _place_pixels(s, e, tile, thread, ins)
+    for products, pixels in zip(e.products, e.pixels, strict=True):
+        _place_products(s, (e.out, thread), products, pixels, tile, ins)
+    for tiles in e.tiles:
+        s[tiles].compute_at(s[e.out], thread)
+        s[tiles].tensorize(s[tiles].axis[-2], ins.load_wgt)
     if shape.pixels % lanes:  # its blocks begin anywhere: a LOAD for each
-        s[e.tiles].unroll(s[e.tiles].axis[1])
-        s[e.pixels].unroll(s[e.pixels].axis[1])
+        for stage in (*e.tiles, *e.pixels):
+            s[stage].unroll(s[stage].axis[1])
     if not tile.resident:
         for name in ("factor", "offset"):
             s[held[name]].compute_at(s[e.out], portion)
     loads = {ACC: ins.load_acc, INP: ins.load_inp, WGT: ins.load_wgt}
     for copy in held.values():
         s[copy].tensorize(s[copy].axis[-2 if copy.scope == WGT else -1], loads[copy.scope])
-    s[e.out].tensorize(lane, ins.store8)
+    s[e.out].tensorize(lane, ins.store32 if shape.is_wide else ins.store8)
     return s
 
 
-def _place_pixels(
-    s: Schedule, e: NormalizeTensors, tile: NormalizeTile, at: Var, ins: Intrinsics
+def _place_products(
+    s: Schedule,
+    at: tuple[Tensor, Var],
+    products: Tensor,
+    pixels: Tensor,
+    tile: NormalizeTile,
+    ins: Intrinsics,
 ) -> None:
-    """Computes the products of pixels, by portions of channels, and loads both factors."""
-    s[e.products].compute_at(s[e.out], at)
-    *around, row, lane = s[e.products].axis
-    blocks, channels = s[e.products].reduce_axis
-    step, block = s[e.products].split(blocks, factor=tile.inputs)
-    s[e.products].reorder(step, *around, row, block, lane, channels)
-    s[e.products].tensorize(lane, ins.gemm_zero)
-    s[e.tiles].compute_at(s[e.out], at)
-    s[e.tiles].tensorize(s[e.tiles].axis[-2], ins.load_wgt)
-    s[e.pixels].compute_at(s[e.products], step)
-    s[e.pixels].tensorize(s[e.pixels].axis[-1], ins.load_inp)
+    """Computes products of pixels at a loop, by portions of channels, and loads their inputs."""
+    out, loop = at
+    s[products].compute_at(s[out], loop)
+    *around, row, lane = s[products].axis
+    blocks, channels = s[products].reduce_axis
+    step, block = s[products].split(blocks, factor=tile.inputs)
+    s[products].reorder(step, *around, row, block, lane, channels)
+    s[products].tensorize(lane, ins.gemm_zero)
+    s[pixels].compute_at(s[products], step)
+    s[pixels].tensorize(s[pixels].axis[-1], ins.load_inp)
 
 
 def _held(s: Schedule, e: NormalizeTensors) -> dict[str, Tensor]:
     """Copies of what is constant on chip, by the names of the placeholders."""
     steps = (*e.steps, *e.terms, *e.moments)
-    readers = [e.out, e.below, e.products, *(stage for stage, _ in steps)]
+    readers = [e.out, *e.below, *e.products, *(stage for stage, _ in steps)]
     scopes = {"weights": WGT, "scale": ACC, "diagonal": ACC}
     held = dict[str, Tensor]()
     for name, tensor in e.constants.items():

@@ -22,7 +22,8 @@ class NormalizeTile(Tile):
 @dataclass(frozen=True)
 class NormalizeSizes:
     """The normalization of ``pixels`` of ``channels`` each, of ``batch`` images; the numbers are
-    the node's."""
+    the node's. ``bytes``: pixels have 16 bits, and are two images of bytes. ``is_wide``: results
+    have 16 bits, too, and are int32."""
 
     batch: int
     channels: int
@@ -34,3 +35,5 @@ class NormalizeSizes:
     zero: int
     low: int
     high: int
+    bytes: bool = False
+    is_wide: bool = False

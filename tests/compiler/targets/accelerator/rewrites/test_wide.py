@@ -95,7 +95,7 @@ def test_a_network_of_sixteen_bits_is_onnxruntimes_within_a_few_steps(config, tm
     apart, nodes = steps_apart(tmp_path / "q.onnx", config)
     assert apart <= 8
     assert nodes["c1"] == ("QWideConv2d16to16", "vdla")
-    assert nodes["sum"] == ("QWideSum", "vdla")
+    assert nodes["sum"] == ("QByteSum", "vdla")
     assert {device for op, device in nodes.values() if op.startswith("QWide")} == {"vdla"}
     assert {op for op, device in nodes.values() if device == "cpu"} <= {
         "Quantize16", "QBytes", "Pack", "Unpack", "Dequantize16", "Dequantize",
