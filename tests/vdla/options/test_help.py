@@ -69,7 +69,7 @@ def test_examples_parse(path):
     ("words", "expected"),
     [
         ("vdla comp", ["compare", "compile", "completion"]),
-        ("vdla run resnet1", ["resnet18", "resnet18-convs"]),
+        ("vdla run resnet1", ["resnet18", "resnet18-convs", "resnet18-nhwc"]),
         ("vdla run digits -c pap", ["paper", "paper-full", "paper-plus", "paper-ring"]),
         ("vdla synth --board ar", ["arty-z7-20"]),
         ("vdla compare digits --same", ["--same-schedule"]),
