@@ -160,6 +160,7 @@ def main() -> None:
     for name in args.networks or NETWORKS:
         for row in rows_of(name, args.config):
             table.add_row(*row)
+            print(" ".join(row), file=sys.stderr)
     Console().print(table)
 
 

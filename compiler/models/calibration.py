@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,6 +24,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")  # ends of images'
 CHANNELS = (1, 3)  # of images, gray or red, green and blue
 
 Batch = dict[str, Array]
+FLOATS: Mapping[str, str] = MappingProxyType({})  # element types of inputs that have floats alone
 Calibration = str | Path | Mapping[str, Array]
 
 
@@ -54,7 +56,11 @@ class Samples(Sequence[Batch]):
 
 
 def samples_of(
-    calibration: Calibration, inputs: Mapping[str, Open], pixels: Pixels, where: str
+    calibration: Calibration,
+    inputs: Mapping[str, Open],
+    pixels: Pixels,
+    where: str,
+    kinds: Mapping[str, str] = FLOATS,
 ) -> Samples:
     """Samples for a model's inputs.
 
@@ -64,16 +70,20 @@ def samples_of(
         inputs: shapes, with None or a name for a size that stays open.
         pixels: what an image's pixels become.
         where: the model, which opens errors about its inputs.
+        kinds: element types of inputs, float32 where it has none.
 
     Raises:
         ModelError: they can't be read, don't fit the inputs, or hold NaN or infinity.
     """
     if not isinstance(calibration, str | Path):
-        return Arrays(calibration, inputs, "calibration")
+        return Arrays(calibration, inputs, "calibration", kinds)
     path = Path(calibration)
     if path.is_dir():
+        for name, kind in kinds.items():
+            if kind != "float32":
+                raise ModelError(where, f"an .npz of {kind} for input {name}", "a folder of images")
         return Images(path, inputs, pixels, where)
-    return Arrays(_read_arrays(path), inputs, str(path))
+    return Arrays(_read_arrays(path), inputs, str(path), kinds)
 
 
 class Part(Samples):
@@ -129,8 +139,15 @@ class Arrays(Samples):
             the first, or holds NaN or infinity.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], inputs: Mapping[str, Open], where: str) -> None:
-        self.arrays = {name: _fitting(arrays, name, inputs[name], where) for name in inputs}
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        inputs: Mapping[str, Open],
+        where: str,
+        kinds: Mapping[str, str] = FLOATS,
+    ) -> None:
+        own = {name: _fitting(arrays, name, inputs[name], where) for name in inputs}
+        self.arrays = {n: _as_kind(a, kinds.get(n, "float32"), n, where) for n, a in own.items()}
         sizes = {name: _batch(shape) for name, shape in inputs.items()}
         portions = {name: _portions(len(a), sizes[name]) for name, a in self.arrays.items()}
         first = next(iter(portions), "")
@@ -144,18 +161,25 @@ class Arrays(Samples):
 
 
 def _fitting(arrays: Mapping[str, Array], name: str, shape: Open, where: str) -> Array:
-    """An input's array as float32."""
+    """An input's array of numbers, all of them finite."""
     if name not in arrays:
         raise ModelError(where, f"an array called {name}", ", ".join(arrays) or "nothing")
     array = np.asarray(arrays[name])  # bytes, where the zip's entry is no array
     if array.dtype.kind not in "biuf":
         raise ModelError(where, f"{name} to be an array of numbers", array.dtype)
     _check_shape(array, name, shape, where)
-    array = np.asarray(array, np.float32)
     if not np.isfinite(array).all():
         first = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(1)))
         raise ModelError(where, f"finite numbers in {name}", f"others in sample {first}")
     return array
+
+
+def _as_kind(array: Array, kind: str, name: str, where: str) -> Array:
+    """An array as an input has its elements."""
+    result = np.asarray(array, kind)
+    if result.dtype.kind == "i" and (result != array).any():
+        raise ModelError(where, f"whole numbers in {name}, which is {kind}", "others")
+    return result
 
 
 def _batch(shape: Open) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WARNING, FATAL = 2, 4  # onnxruntime's levels of messages; the first is its default
 QUANTIZERS = ("QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger")
+KINDS = ("float32", "int32", "int64")  # elements of inputs
 PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
 
 
@@ -53,12 +54,20 @@ def is_quantized(model: onnx.ModelProto) -> bool:
     return any(n.op_type in QUANTIZERS or n.op_type.startswith("QLinear") for n in model.graph.node)
 
 
-def check_floats(model: onnx.ModelProto, where: str) -> None:
-    """Raises ModelError where an input isn't float32."""
+def input_kinds(model: onnx.ModelProto, where: str) -> dict[str, str]:
+    """The element type of each input: floats, or whole numbers, as words are.
+
+    Raises:
+        ModelError: an input has another one.
+    """
+    result = {}
     for value in input_values(model.graph):
-        if value.type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
-            code = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
-            raise ModelError(f"{where}: input {value.name}", "float32 elements", code)
+        code = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
+        result[value.name] = {"float": "float32"}.get(code, code)
+        if result[value.name] not in KINDS:
+            expected = f"{', '.join(KINDS[:-1])} or {KINDS[-1]} elements"
+            raise ModelError(f"{where}: input {value.name}", expected, code)
+    return result
 
 
 def opened(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -27,8 +27,8 @@ from vdla.compiler.models.calibration import Calibration, Pixels, Random, sample
 from vdla.compiler.models.calibration import Samples as Batches
 from vdla.compiler.models.floats import (
     PER_CHANNEL_OPSET,
-    check_floats,
     folded,
+    input_kinds,
     load_floats,
     modern,
     opened,
@@ -107,11 +107,15 @@ def samples_for(
     pixels: Pixels,
 ) -> Batches:
     """The samples that a model is quantized with, see :func:`quantize`."""
-    check_floats(model, where)
+    kinds = input_kinds(model, where)
     if calibration is not None:
-        return samples_of(calibration, known_shapes(model.graph, where, shapes), pixels, where)
+        inputs = known_shapes(model.graph, where, shapes)
+        return samples_of(calibration, inputs, pixels, where, kinds)
     sizes = static_shapes(model, where, shapes)
     for name, shape in sizes.items():
+        if kinds[name] != "float32":
+            expected = f"--calibration with samples of {kinds[name]}"
+            raise ModelError(f"{where}: input {name}", expected, "none")
         check_size(f"{where}: input {name}", shape, "float32")
     return Random(sizes)
 
