@@ -152,6 +152,7 @@ def islands(graph: Graph) -> tuple[int, list[str]]:
         f"{node.op} {node.name}: {graph.reasons.get(node.name, 'no reason')}"
         for node in graph.nodes
         if isinstance(node, Quantizable) and not node.CONVERTS
+        if node.has_integers(graph.tensors[node.inputs[0]].shape)
         if any(isinstance(makers.get(name), ops.Dequantize) for name in node.inputs)
         and ends_quantized(node, graph)
     ]

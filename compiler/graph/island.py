@@ -80,6 +80,10 @@ class Quantizable(Node, operator=False):
         """The least and the greatest number that its result can be, by what it computes."""
         return -inf, inf
 
+    def has_integers(self, shape: Shape) -> bool:
+        """Whether there is an integer operator for data of a shape at all."""
+        return True
+
     def quantized(self, island: Island) -> Node:
         """The integer operator of an island around this one.
 

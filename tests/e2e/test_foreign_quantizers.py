@@ -18,7 +18,7 @@ FILES = {
     "encoder.aimet-s8": (0, 0),
     "encoder.quark-a8w8": (0, 0),
     "mixed.aimet-w4": (0, 0),
-    "mixed.brevitas-narrow": (5, 1),
+    "mixed.brevitas-narrow": (0, 1),
     "mixed.nncf-mixed": (7, 0),
     "residual.brevitas-skewed": (0, 0),
     "residual.neural-operator": (0, 0),

@@ -65,13 +65,15 @@ class Reduce(Quantizable):
         result = function(widened(args[0]), axis=self.axes, keepdims=self.keepdims)
         return np.asarray(result).astype(kind.dtype)
 
+    def has_integers(self, shape: Shape) -> bool:
+        """Whether it is a sum or a mean of an image's channels."""
+        channels = len(shape) == IMAGE and self.axes == (CHANNELS,) and self.keepdims
+        return channels and self.function in ("sum", "mean")
+
     def quantized(self, island: Island) -> Node:
         """A :class:`QConv2d` of one output channel."""
         data, quant = island.source(self.data)
         shape = island.editor.shape(data)
-        channels = len(shape) == IMAGE and self.axes == (CHANNELS,) and self.keepdims
-        if not channels or self.function not in ("sum", "mean"):
-            raise self.error("a sum or a mean of an image's channels", f"{self.function} of axes")
         count = shape[CHANNELS] if self.function == "mean" else 1
         ones = np.ones((1, shape[CHANNELS], 1, 1), np.int8)
         weight = island.editor.constant(f"{self.name}.ones", ones)

@@ -46,7 +46,7 @@ def _rescaled(node: ops.Quantize, editor: Editor) -> Made:
 
 def _fused(node: Quantizable, editor: Editor) -> Made:
     """The integer node for the island that starts at a node, and what it needs before it."""
-    if node.CONVERTS:
+    if node.CONVERTS or not node.has_integers(editor.shape(node.inputs[0])):
         return None
     absorbed, low, high = float_chain(node, editor)
     end = editor.own_reader(absorbed[-1].output, ops.Quantize)

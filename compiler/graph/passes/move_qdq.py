@@ -93,7 +93,8 @@ def _limited(node: ops.Relu | ops.Clip, editor: Editor) -> Made:
     if end is None or source is None or first is None or not editor.is_alone(source.output):
         return None
     alike = first.axis is None and quant_of(end) == quant_of(source) == quant_of(first)
-    if not alike or editor.maker(first.data, Quantizable):
+    maker = editor.maker(first.data, Quantizable)
+    if not alike or (maker and maker.has_integers(editor.shape(maker.inputs[0]))):
         return None
     editor.erase(first)
     editor.erase(source)

@@ -15,9 +15,11 @@ def to_int8(graph: Graph) -> Graph:
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
     A uint8 input or output of the graph, or of any node but those two, keeps its type behind a
-    FlipSign.
+    FlipSign; a tensor that has one stays.
     """
-    unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8" and t.elements}
+    flipped = {name for node in graph.of(ops.FlipSign) for name in (node.data, node.output)}
+    kinds = graph.tensors.items()
+    unsigned = {n for n, t in kinds if t.dtype == "uint8" and t.elements} - flipped
     if not unsigned:
         return graph
     others = [n for n in graph.nodes if not isinstance(n, ops.Quantize | ops.Dequantize)]
@@ -30,17 +32,17 @@ def to_int8(graph: Graph) -> Graph:
     for name in unsigned:
         tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
         if name in constants:
-            flipped = np.asarray(constants[name] ^ np.uint8(0x80)).view(np.int8)
-            constants[names.get(name, name)] = flipped
+            signed = np.asarray(constants[name] ^ np.uint8(0x80)).view(np.int8)
+            constants[names.get(name, name)] = signed
     for name in graph.inputs:
         if name in names:
             nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
-        signed = isinstance(node, ops.Quantize | ops.Dequantize)
-        nodes.append(_signed_node(node, unsigned, names) if signed else node)
+        rounds = isinstance(node, ops.Quantize | ops.Dequantize)
+        nodes.append(_signed_node(node, unsigned, names) if rounds else node)
         for name in node.outputs:
             if name in names:
-                ends = (names[name], name) if signed else (name, names[name])
+                ends = (names[name], name) if rounds else (name, names[name])
                 nodes.append(ops.FlipSign(name=f"{name}.flip", data=ends[0], output=ends[1]))
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
