@@ -213,16 +213,16 @@ class Editor(Neighbours):
     def sweep(self, rules: Sequence[_Rule]) -> bool:
         """Has every node meet the rules, in their order, until one changes something; whether one
         did for any."""
-        changed = False
-        for node in [*self.nodes()]:
+        changed, nodes = False, [*self.nodes()]
+        kinds = {type(node) for node in nodes}
+        fitting = {kind: [r for r in rules if issubclass(kind, r.kinds)] for kind in kinds}
+        for node in nodes:
             if id(node) in self._at:  # still there
-                changed |= any(self._apply(rule, node) for rule in rules)
+                changed |= any(self._apply(rule, node) for rule in fitting[type(node)])
         return changed
 
     def _apply(self, rule: _Rule, node: Node) -> bool:
-        """Whether a rule changed something for a node."""
-        if not isinstance(node, rule.kinds):
-            return False
+        """Whether a rule changed something for a node of its kinds."""
         made = rule.function(node, self)
         if made is None:
             self.take_back()

@@ -174,11 +174,11 @@ class Reader:
                 changes[key] = names.get(value, value)
         return replace(self, **changes)
 
-    def attributes(self) -> Iterator[tuple[str, Any]]:
-        """The fields that are neither tensor names nor the node's own name."""
-        for f in fields(self):
-            if f.name not in self.OPERANDS and f.name not in ("name", "output", "others"):
-                yield f.name, getattr(self, f.name)
+    @cached_property
+    def attributes(self) -> tuple[tuple[str, Any], ...]:
+        """The fields that are neither tensor names nor the node's own name, and their values."""
+        other = {*self.OPERANDS, "name", "output", "others"}
+        return tuple((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in other)
 
 
 R = TypeVar("R", bound=Reader)

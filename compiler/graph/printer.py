@@ -40,14 +40,14 @@ def format_type(kind: TensorType) -> str:
 def format_node(node: Node, graph: Graph, place: str = "") -> Iterator[str]:
     """``conv1: y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``, and the parts of a fused one, or
     regions."""
-    fields = ((key, value) for key, value in node.attributes() if not _nested(value))
+    fields = ((key, value) for key, value in node.attributes if not _nested(value))
     values = "".join(f" {key}={_value(value)}" for key, value in fields)
     operands = ", ".join(map(write_name, node.own_inputs))
     results = ", ".join(map(write_name, node.outputs))
     call = f"{results} = {type(node).__name__}({operands}){values}"
     kinds = ", ".join(format_type(graph.tensors[name]) for name in node.outputs)
     yield f"{write_name(node.name)}: {call} : {kinds}" + (f"  # on {place}" if place else "")
-    for _, value in node.attributes():
+    for _, value in node.attributes:
         for part in _parts(value):
             yield from (f"  {line}" for line in format_node(part, graph))
         if isinstance(value, Graph):
@@ -119,7 +119,7 @@ def field_key(node: str, field: str) -> str:
 
 def _fields(node: Node) -> Iterator[tuple[Node, str, object]]:
     """The long fields of a node and its parts."""
-    for key, value in node.attributes():
+    for key, value in node.attributes:
         for path, each in _long(key, value):
             yield node, path, each
         for part in _parts(value):

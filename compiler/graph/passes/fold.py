@@ -137,7 +137,8 @@ def _merged(node: Node, editor: Editor) -> Made:
     if isinstance(node, ops.Control) or node.output in editor.outputs or not node.inputs:
         return None
     own = _meaning(node, editor)
-    twins = [each for each in editor.readers(node.inputs[0]) if _meaning(each, editor) == own]
+    alike = (each for each in editor.readers(node.inputs[0]) if each.inputs == node.inputs)
+    twins = [each for each in alike if _meaning(each, editor) == own]
     first = min(twins, key=editor.position)
     if first is node:
         return None
@@ -147,7 +148,7 @@ def _merged(node: Node, editor: Editor) -> Made:
 
 def _meaning(node: Node, editor: Editor) -> tuple[object, ...]:
     """All that a node's result follows from, and its type."""
-    return type(node), node.inputs, tuple(node.attributes()), editor.tensors[node.output]
+    return type(node), node.inputs, node.attributes, editor.tensors[node.output]
 
 
 def fold_constants(graph: Graph) -> Graph:

@@ -133,7 +133,7 @@ def _cancelled(node: ops.Quantize, editor: Editor) -> Made:
 
 def _on_integers(node: Node, output: str, data: str, quant: Quant) -> Node:
     """A node on integers of a scale and zero point."""
-    values = dict(node.attributes())
+    values = dict(node.attributes)
     if "fill" in values:
         values["fill"] = float(quant.zero_point)  # the fill of reals is 0, or isn't used
     kind = cast("Callable[..., Node]", node.integer)

@@ -142,4 +142,4 @@ def test_nodes_know_their_operands():
     assert node.renamed({"x": "z"}).inputs == ("z", "w")
     concat = ops.Concat(name="c", parts=("a", "b"), output="y", axis=1)
     assert concat.renamed({"b": "q"}).inputs == ("a", "q")
-    assert dict(concat.attributes()) == {"axis": 1}
+    assert dict(concat.attributes) == {"axis": 1}
