@@ -69,7 +69,9 @@ class QView(ByAddresses):
     Channels that fill no block stay as they are: their number, and that of images.
     """
 
-    PLACED: ClassVar[str] = "image of another shape by addresses on int8"
+    READS: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
+    PLACED: ClassVar[str] = "image of another shape by addresses"
 
     data: str
     shape: Shape

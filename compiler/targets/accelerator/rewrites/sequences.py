@@ -249,8 +249,8 @@ class _Sequences(ImageWays):
         wide = [name for name in names if self.editor.tensors[name].dtype == "int32"]
         known = [self.forms[name] for name in wide if name in self.forms]
         known = known or [self.forms[name] for name in names if name in self.forms]
-        whole = all(self.forms.get(name, ("", None))[0] == name for name in names)
-        if len(self.shape(node.output)) == len(IMAGE.perm) and whole:
+        whole = all(name not in self.forms or self.forms[name][0] == name for name in names)
+        if len(self.shape(node.output)) == len(IMAGE.perm) and known and whole:
             return None  # images already
         order = nearest_order(known, ()) if known else self.order_of_input(node)
         return self.placed(

@@ -102,6 +102,19 @@ def test_a_network_of_sixteen_bits_is_onnxruntimes_within_a_few_steps(config, tm
     }  # fmt: skip
 
 
+def test_a_residual_that_the_host_makes(tmp_path):
+    """A sum of an image of the accelerator and one of a largest value, which is the host's."""
+    f = Floats()
+    first = f.node("Relu", f.conv("x", "c0", 16, 32), "r0")
+    pool = f.node("MaxPool", first, "p", kernel_shape=[2, 2], strides=[2, 2])
+    both = f.node("Add", [f.conv(pool, "c1", 32, 32), pool], "sum")
+    model = f.model(f.conv(f.node("Relu", both, "r1"), "c2", 32, 24), (1, 24, 5, 5))
+    quantize_model(model, tmp_path / "q.onnx", samples(), ALL)
+    apart, nodes = steps_apart(tmp_path / "q.onnx", "paper-full")
+    assert apart <= 8
+    assert nodes["sum"] == ("QByteSum", "vdla")
+
+
 def test_the_processor_keeps_the_files_scales(tmp_path):
     quantize_model(network(), tmp_path / "q.onnx", samples(), ALL)
     apart, nodes = steps_apart(tmp_path / "q.onnx", "tiny", "cpu")
