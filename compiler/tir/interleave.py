@@ -16,7 +16,7 @@ nothing, is done once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -33,7 +33,7 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.visitor import (
     direct_exprs,
-    replace_buffer,
+    replace_buffers,
     stmt_loads,
     substitute,
     uses,
@@ -88,18 +88,26 @@ class Interleave:
         return seq(*(self.instance(t, p[t]) for t in range(self.extent) for p in parts))
 
     def allocations(self, copies: list[Stmt]) -> Stmt:
-        """One allocation per thread."""
-        buffers, bodies = [], []
-        for thread, stmt in enumerate(copies):
-            assert isinstance(stmt, Alloc)
-            old = stmt.buffer
-            new = replace(old, name=f"{old.name}.{thread}")
-            buffers.append(new)
-            bodies.append(replace_buffer(stmt.body, old, new))
-        body = self.visit(bodies)
-        for buffer in reversed(buffers):
-            body = Alloc(buffer, body)
+        """One allocation per thread of each buffer that is allocated here, one directly inside the
+        other."""
+        runs = [list(self._run(stmt)) for stmt in copies]
+        new = [
+            {a.buffer: replace(a.buffer, name=f"{a.buffer.name}.{thread}") for a in run}
+            for thread, run in enumerate(runs)
+        ]
+        body = self.visit(
+            [replace_buffers(r[-1].body, own) for r, own in zip(runs, new, strict=True)]
+        )
+        for allocs in reversed(list(zip(*runs, strict=True))):
+            for alloc, own in reversed(list(zip(allocs, new, strict=True))):
+                body = Alloc(own[alloc.buffer], body)
         return body
+
+    def _run(self, stmt: Stmt) -> Iterator[Alloc]:
+        """Allocations, one directly inside the other, that have no group."""
+        while isinstance(stmt, Alloc) and self.group(stmt) is None:
+            yield stmt
+            stmt = stmt.body
 
     def instance(self, thread: int, stmt: Stmt) -> Stmt:
         """A statement of one thread, with loop variables of its own."""

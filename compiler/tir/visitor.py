@@ -6,7 +6,7 @@ its rewritten children and return the very same object when no child changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter, is_
 
@@ -322,53 +322,67 @@ def replace_buffer(
 
     ``reindex`` gives the new indices for the old ones.
     """
+    return replace_buffers(stmt, {old: new}, reindex)
+
+
+def replace_buffers(
+    stmt: Stmt, new: Mapping[Buffer, Buffer], reindex: Reindex = lambda indices: indices
+) -> Stmt:
+    """A statement in which the accesses of some buffers go to ``new`` ones, all at once; Alloc
+    nodes are changed too.
+
+    ``reindex`` gives the new indices for the old ones.
+    """
 
     def load(e: Expr) -> Expr:
-        if isinstance(e, Load) and e.buffer is old:
-            return Load(new, reindex(e.indices))
+        if isinstance(e, Load) and e.buffer in new:
+            return Load(new[e.buffer], reindex(e.indices))
         return e
 
     def expr(e: Expr) -> Expr:  # most load nothing of it, and are not built again
         if isinstance(e, Var | Const):
             return e
-        return rewrite_expr(e, load) if any(x.buffer is old for x in loads(e)) else e
+        return rewrite_expr(e, load) if any(x.buffer in new for x in loads(e)) else e
 
     def region(r: BufferRegion) -> BufferRegion:
-        if r.buffer is not old:
+        if r.buffer not in new:
             return r
         lows = reindex(tuple(low for low, _ in r.ranges))
-        return BufferRegion(new, tuple((low, r.ranges[i][1]) for i, low in enumerate(lows)))
+        ranges = tuple((low, r.ranges[i][1]) for i, low in enumerate(lows))
+        return BufferRegion(new[r.buffer], ranges)
 
     def call(c: IntrinCall) -> IntrinCall:
-        refs = tuple(
-            BufferRef(new, reindex(o.indices)) if o.buffer is old else o for o in c.operands
+        refs = (
+            BufferRef(new[o.buffer], reindex(o.indices)) if o.buffer in new else o
+            for o in c.operands
         )
-        return replace(c, operands=refs)
+        return replace(c, operands=tuple(refs))
 
     def node(s: Stmt) -> Stmt:
         match s:
-            case Store(buffer, indices, value) if buffer is old:
-                return Store(new, reindex(indices), value)
-            case Block() if any(r.buffer is old for r in (*s.reads, *s.writes)):
+            case Store(buffer, indices, value) if buffer in new:
+                return Store(new[buffer], reindex(indices), value)
+            case Block() if any(r.buffer in new for r in (*s.reads, *s.writes)):
                 return replace(
                     s, reads=tuple(map(region, s.reads)), writes=tuple(map(region, s.writes))
                 )
-            case Alloc(buffer, body) if buffer is old:
-                return Alloc(new, body)
-            case Evaluate(c) if any(o.buffer is old for o in c.operands):
+            case Alloc(buffer, body) if buffer in new:
+                return Alloc(new[buffer], body)
+            case Evaluate(c) if any(o.buffer in new for o in c.operands):
                 return Evaluate(call(c))
-            case Prefetch(fetched) if fetched.buffer is old:
+            case Prefetch(fetched) if fetched.buffer in new:
                 return Prefetch(region(fetched))
         return s
 
     def visit(s: Stmt) -> Stmt:
-        return s if _leaves_alone(s, old) else node(map_stmt(s, visit, expr))
+        return s if _leaves_alone(s, new) else node(map_stmt(s, visit, expr))
 
     return visit(stmt)
 
 
-def _leaves_alone(stmt: Stmt, buffer: Buffer) -> bool:
-    """Whether a statement is a block of one store or call, whose regions don't have a buffer."""
+def _leaves_alone(stmt: Stmt, buffers: Container[Buffer]) -> bool:
+    """Whether a statement is a block of one store or call, whose regions have none of some
+    buffers."""
     if not isinstance(stmt, Block) or not isinstance(stmt.body, Store | Evaluate):
         return False
-    return all(region.buffer is not buffer for region in (*stmt.reads, *stmt.writes))
+    return all(region.buffer not in buffers for region in (*stmt.reads, *stmt.writes))

@@ -14,7 +14,7 @@ from vdla.compiler.tir.expand import expand, initial
 from vdla.compiler.tir.ir import FALSE, Alloc, Block, Evaluate, PrimFunc, Stmt
 from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.region import block_regions
-from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
+from vdla.compiler.tir.visitor import replace_buffers, rewrite, walk
 
 
 def with_inits(func: PrimFunc) -> PrimFunc:
@@ -42,11 +42,9 @@ def to_processor(func: PrimFunc) -> PrimFunc:
     body = with_inits(func).body
     if has_intrinsics(body):
         body = rewrite(rewrite(body, _expanded), _with_regions)
-    for stmt in list(walk(body)):
-        if isinstance(stmt, Alloc) and stmt.buffer.scope != "global":
-            new = replace(stmt.buffer, scope="global", copies=1)
-            body = replace_buffer(body, stmt.buffer, new)
-    return PrimFunc(func.name, func.params, body)
+    buffers = (stmt.buffer for stmt in walk(body) if isinstance(stmt, Alloc))
+    own = {b: replace(b, scope="global", copies=1) for b in buffers if b.scope != "global"}
+    return PrimFunc(func.name, func.params, replace_buffers(body, own))
 
 
 def _expanded(stmt: Stmt) -> Stmt:

@@ -11,6 +11,7 @@ generation copies the operand first. A call whose operands may change places tri
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -26,34 +27,43 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
 )
-from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
+from vdla.compiler.tir.visitor import rewrite, walk
 
 
 def unify_inplace(func: PrimFunc) -> PrimFunc:
     """Merges result and operand of every call that works in place, where that is sound."""
-    body = func.body
-    while (values := _next(body)) is not None:
-        call, chosen, result, operand = values
-        body = replace_buffer(_exchanged(body, call, chosen, result), result, operand)
-    return PrimFunc(func.name, func.params, body)
+    facts = _Facts.of(func.body)
+    while (values := facts.next()) is not None:
+        facts.merge(*values)
+    return PrimFunc(func.name, func.params, facts.merged(func.body))
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """Calls of a body in their order, and of each buffer the statement that it lives in, and the
-    run of Allocs, one directly inside the other, that is its own."""
+    """Facts of a body: its calls in their order, and of each buffer the statement that it lives in,
+    and the run of Allocs, one directly inside the other, that is its own.
 
-    calls: list[IntrinCall]
+    Attributes:
+        forms: calls as they are to be, by those of the body.
+        users: the calls of the body that touch a buffer.
+        homes: buffers in whose place another one is used.
+    """
+
+    forms: dict[IntrinCall, IntrinCall]
+    users: dict[Buffer, list[IntrinCall]]
     lives: dict[Buffer, Stmt]
     runs: dict[Buffer, int]
+    homes: dict[Buffer, Buffer]
 
     @classmethod
     def of(cls, body: Stmt) -> _Facts:
         """The facts of one body."""
-        result = cls([], {}, {})
+        result = cls({}, defaultdict(list), {}, {}, {})
         for stmt in walk(body):
             if isinstance(stmt, Evaluate):
-                result.calls.append(stmt.call)
+                result.forms[stmt.call] = stmt.call
+                for buffer in {ref.buffer for ref in stmt.call.operands}:
+                    result.users[buffer].append(stmt.call)
             elif isinstance(stmt, Alloc):
                 run = result.runs.setdefault(stmt.buffer, len(result.runs))
                 result.lives[stmt.buffer] = stmt.body
@@ -61,19 +71,57 @@ class _Facts:
                     result.runs[stmt.body.buffer] = run
         return result
 
+    def next(self) -> tuple[IntrinCall, IntrinCall, str] | None:
+        """The next call to merge, as the body has it and as it is to be, and its operand's name."""
+        for call, now in self.forms.items():
+            name = lowering_of(now.intrin).inplace
+            if not name or now.operand(name).buffer is now.operands[0].buffer:
+                continue  # nothing is overwritten, or it is in place already
+            for form in _forms(now):
+                if self._mergeable(call, form, form.operand(name)):
+                    return call, form, name
+        return None
 
-def _next(body: Stmt) -> tuple[IntrinCall, IntrinCall, Buffer, Buffer] | None:
-    """The next call to merge, as it is and as it is to be, its result and its operand."""
-    facts = _Facts.of(body)
-    for call in facts.calls:
-        name = lowering_of(call.intrin).inplace
-        if not name or call.operand(name).buffer is call.operands[0].buffer:
-            continue  # nothing is overwritten, or it is in place already
-        for form in _forms(call):
-            result, operand = form.operands[0], form.operand(name)
-            if _mergeable(facts, call, result, operand):
-                return call, form, result.buffer, operand.buffer
-    return None
+    def merge(self, call: IntrinCall, form: IntrinCall, name: str) -> None:
+        """Has a call, and all others, use its operand in the place of its result."""
+        result, operand = form.operands[0].buffer, form.operand(name).buffer
+        self.forms[call] = form
+        for user in (users := self.users.pop(result)):
+            refs = (
+                replace(ref, buffer=operand) if ref.buffer is result else ref
+                for ref in self.forms[user].operands
+            )
+            self.forms[user] = replace(self.forms[user], operands=tuple(refs))
+        self.users[operand] = list(dict.fromkeys([*self.users[operand], *users]))
+        self.homes[result] = operand
+
+    def merged(self, body: Stmt) -> Stmt:
+        """The body with the calls as they are to be, and without the Allocs of results that are
+        merged."""
+
+        def visit(stmt: Stmt) -> Stmt:
+            if isinstance(stmt, Evaluate) and self.forms[stmt.call] is not stmt.call:
+                return Evaluate(self.forms[stmt.call])
+            return stmt.body if isinstance(stmt, Alloc) and stmt.buffer in self.homes else stmt
+
+        return rewrite(body, visit) if self.homes else body
+
+    def _mergeable(self, call: IntrinCall, form: IntrinCall, operand: BufferRef) -> bool:
+        """Whether a call of the body, in a form, may write its result over an operand."""
+        result = form.operands[0]
+        a, b = result.buffer, operand.buffer
+        return (
+            a is not b
+            and (a.shape, a.scope, a.copies) == (b.shape, b.scope, b.copies)
+            and all(_aligned(ref, result) for ref in form.operands[1:] if ref.buffer is b)
+            and a in self.runs
+            and self.runs[a] == self.runs.get(b)
+            and all(
+                other is call or _precedes(self.lives[b], other, call)
+                for other in self.users[b]
+                if _reads(self.forms[other], b)
+            )
+        )
 
 
 def _forms(call: IntrinCall) -> Iterator[IntrinCall]:
@@ -85,22 +133,6 @@ def _forms(call: IntrinCall) -> Iterator[IntrinCall]:
         refs = tuple(call.operand(other.get(name, name)) for name in names)
         params = {name: call.params[other.get(name, name)] for name in call.params}
         yield replace(call, operands=refs, params=params)
-
-
-def _mergeable(facts: _Facts, call: IntrinCall, result: BufferRef, operand: BufferRef) -> bool:
-    a, b = result.buffer, operand.buffer
-    return (
-        a is not b
-        and (a.shape, a.scope, a.copies) == (b.shape, b.scope, b.copies)
-        and all(_aligned(ref, result) for ref in call.operands[1:] if ref.buffer is b)
-        and a in facts.runs
-        and facts.runs[a] == facts.runs.get(b)
-        and all(
-            other is call or _precedes(facts.lives[b], other, call)
-            for other in facts.calls
-            if _reads(other, b)
-        )
-    )
 
 
 def _aligned(ref: BufferRef, result: BufferRef) -> bool:
@@ -131,14 +163,3 @@ def _precedes(stmt: Stmt, first: IntrinCall, second: IntrinCall) -> bool:
         if made:
             return _precedes(step, first, second) if len(made) > 1 else made[0]
     return False
-
-
-def _exchanged(body: Stmt, old: IntrinCall, new: IntrinCall, result: Buffer) -> Stmt:
-    """The body with one call in another's place, and without the Alloc of its result."""
-
-    def visit(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Evaluate) and stmt.call is old:
-            return Evaluate(new)
-        return stmt.body if isinstance(stmt, Alloc) and stmt.buffer is result else stmt
-
-    return rewrite(body, visit)

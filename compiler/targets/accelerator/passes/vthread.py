@@ -47,7 +47,7 @@ from vdla.compiler.tir.ir import (
     PrimFunc,
     Stmt,
 )
-from vdla.compiler.tir.visitor import map_stmt, replace_buffer, substitute, walk
+from vdla.compiler.tir.visitor import map_stmt, replace_buffers, substitute, walk
 from vdla.isa.instructions import Load, LoopNest, Store
 
 
@@ -70,11 +70,9 @@ def _lower(stmt: Stmt) -> Stmt:
 
 def _own(body: Stmt, threads: int) -> Stmt:
     """Gives every accumulator that a step allocates one copy for each thread."""
-    for stmt in list(walk(body)):
-        if isinstance(stmt, Alloc) and stmt.buffer.scope == ACC:
-            new = replace(stmt.buffer, copies=stmt.buffer.copies * threads)
-            body = replace_buffer(body, stmt.buffer, new)
-    return body
+    buffers = (stmt.buffer for stmt in walk(body) if isinstance(stmt, Alloc))
+    own = {b: replace(b, copies=b.copies * threads) for b in buffers if b.scope == ACC}
+    return replace_buffers(body, own)
 
 
 def work(stmt: Stmt) -> str | None:
