@@ -60,6 +60,14 @@ EMULATORS = {
         ("qemu-aarch64", "-cpu", "cortex-a53"),
         ("-target", "aarch64-freestanding-none", "-DLINUX"), "qemu-user",
     ),
+    "cortex-a76": Emulator(  # dot products of int8
+        ("qemu-aarch64", "-cpu", "cortex-a76"),
+        ("-target", "aarch64-freestanding-none", "-DLINUX"), "qemu-user",
+    ),
+    "neoverse-v1": Emulator(  # and of uint8 and int8, which qemu's own machine has
+        ("qemu-aarch64", "-cpu", "max"),
+        ("-target", "aarch64-freestanding-none", "-DLINUX"), "qemu-user",
+    ),
     "arm-linux": Emulator(
         ("qemu-arm", "-cpu", "cortex-a8"),
         ("-target", "arm-freestanding-eabihf", "-mcpu=cortex_a8", "-DLINUX"), "qemu-user",

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 from vdla.compiler.targets.processor.description.intrinsics import dot4
-from vdla.compiler.targets.processor.description.processor import DOTS, Processor
+from vdla.compiler.targets.processor.description.processor import ON_ANY, Processor
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.parser import parse
@@ -50,4 +50,4 @@ def from_source(source: bytes, processor: Processor) -> list[PrimFunc]:
 def _intrinsics(text: str, processor: Processor) -> list[TensorIntrin]:
     """Products of bytes that a text calls, by what the processor has for so many lanes."""
     vectors, lanes = processor.vectors, sorted({int(n) for n in DOT.findall(text)})
-    return [dot4(vectors.dot4 if n <= vectors.lanes else DOTS[-1], n) for n in lanes if n]
+    return [dot4(vectors.dot4 if n <= vectors.lanes else ON_ANY, n) for n in lanes if n]

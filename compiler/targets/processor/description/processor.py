@@ -8,7 +8,10 @@ from functools import cache
 
 from vdla.compiler.targets.errors import TargetError
 
-DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # a processor with one also has all later ones
+# What adds products of bytes; of one line, a processor with one also has all later ones.
+ON_ANY = "multiply"
+DOTS = (("vpdpbusd", "pmaddwd", ON_ANY), ("usdot", "sdot", ON_ANY))
+WHOLE = ("vpdpbusd", "usdot")  # one instruction does it all
 # Registers that unpack bytes, where no single instruction computes a dot product.
 UNPACK_REGISTERS = 4
 
@@ -25,23 +28,25 @@ class Vectors:
     lanes: int
     registers: int
     fused: bool = True
-    dot4: str = "multiply"
+    dot4: str = ON_ANY
 
     @property
     def dots(self) -> tuple[str, ...]:
         """All that it could add products of bytes with."""
-        return DOTS[DOTS.index(self.dot4) :]
+        line = next(line for line in DOTS if self.dot4 in line)
+        return line[line.index(self.dot4) :]
 
     @property
     def word_registers(self) -> int:
         """Number of registers left for sums and operands of products of bytes."""
-        return self.registers - (0 if self.dot4 == "vpdpbusd" else UNPACK_REGISTERS)
+        return self.registers - (0 if self.dot4 in WHOLE else UNPACK_REGISTERS)
 
 
 SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")
 AVX2, AVX512 = Vectors(8, 16, dot4="pmaddwd"), Vectors(16, 32, dot4="pmaddwd")
-VNNI = Vectors(16, 32, dot4="vpdpbusd")
+AVX_VNNI, VNNI = Vectors(8, 16, dot4="vpdpbusd"), Vectors(16, 32, dot4="vpdpbusd")
 NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
+DOTPROD, I8MM = Vectors(4, 32, dot4="sdot"), Vectors(4, 32, dot4="usdot")
 SIMD128 = Vectors(4, 16, fused=False)  # WebAssembly has any number of values; engines have 16
 # Without vectors LLVM has a register for each lane: eight vectors of four lanes fill 32.
 SCALAR, SCALAR_UNFUSED = Vectors(4, 8), Vectors(4, 8, fused=False)
@@ -49,7 +54,7 @@ SCALAR, SCALAR_UNFUSED = Vectors(4, 8), Vectors(4, 8, fused=False)
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Properties that processors of one instruction set have in common.
+    """Properties of each processor of one instruction set.
 
     ``kind`` is ``Processor.kind``, and ``size_bits`` are those of C's ``size_t``. ``has_halves``:
     LLVM compares vectors of float16, and a library converts them where no instruction does.
@@ -130,17 +135,20 @@ class Processor:
     def vectors(self) -> Vectors:
         """The processor's vector registers."""
         if self.is_native:
-            return _native_vectors()
-        if self._architecture:
-            return self._architecture.vectors
-        return _x86_vectors({f[1:] for f in self.features.split(",") if f.startswith("+")})
+            return _vectors(self, _native_features())
+        return _vectors(self, self._named_features)
 
     @property
     def kind(self) -> str:
         """Kind of processor, which schedules depend on: those of one kind suit all processors of
         it.
         """
-        return self._architecture.kind if self._architecture else KINDS[self.vectors]
+        return KINDS.get(self.vectors) or (self._architecture or UNLISTED).kind
+
+    @property
+    def _named_features(self) -> Set[str]:
+        """The features that it is described with."""
+        return {f[1:] for f in self.features.split(",") if f.startswith("+")}
 
     @property
     def size_bits(self) -> int:
@@ -167,21 +175,34 @@ def _native_triple() -> str:
 
 
 @cache
-def _native_vectors() -> Vectors:
-    """Vector registers of the machine that this runs on."""
+def _native_features() -> Set[str]:
+    """Features of the machine that this runs on, in LLVM's words; those of its CPU's, too, if that
+    is one of PROCESSORS: of ARM's, systems name some by other words."""
     import llvmlite.binding as llvm
 
-    features = llvm.get_host_cpu_features()
-    if NATIVE.machine != "x86_64":
-        return ARCHITECTURES.get(NATIVE.machine, UNLISTED).vectors
-    return _x86_vectors({name for name, present in features.items() if present})
+    present = {name for name, value in llvm.get_host_cpu_features().items() if value}
+    cpu = llvm.get_host_cpu_name()
+    alike = (p for p in PROCESSORS.values() if p.cpu == cpu and p.machine == NATIVE.machine)
+    return present.union(*(p._named_features for p in alike))
+
+
+def _vectors(processor: Processor, features: Set[str]) -> Vectors:
+    """Vector registers of a processor with these features, in LLVM's words."""
+    architecture = processor._architecture
+    if architecture is None:
+        return _x86_vectors(features)
+    if architecture.vectors != NEON64 or "dotprod" not in features:
+        return architecture.vectors
+    return I8MM if "i8mm" in features else DOTPROD
 
 
 def _x86_vectors(features: Set[str]) -> Vectors:
-    """Vector registers of an x86-64 with these features, in LLVM's words."""
+    """Vector registers of an x86-64 with these features."""
     if {"avx512f", "avx512bw", "avx512vl"} <= features:
         return VNNI if "avx512vnni" in features else AVX512
-    return AVX2 if {"avx2", "fma"} <= features else SSE
+    if {"avx2", "fma"} <= features:
+        return AVX_VNNI if "avxvnni" in features else AVX2
+    return SSE
 
 
 def _x86(cpu: str, features: str, code_model: str = "jitdefault") -> Processor:
@@ -199,6 +220,12 @@ PROCESSORS = {
     "cortex-a9": Processor("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
     "cortex-a53": Processor("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
     "cortex-a72": Processor("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
+    "cortex-a76": Processor(
+        "aarch64-unknown-linux-gnu", "cortex-a76", "+neon,+dotprod,+lse,+fullfp16"
+    ),
+    "neoverse-v1": Processor(
+        "aarch64-unknown-linux-gnu", "neoverse-v1", "+neon,+dotprod,+i8mm,+lse,+fullfp16"
+    ),
     # Any machine of an architecture, as Linux's distributions have it.
     "x86_64": _x86("x86-64-v2", V2, "default"),
     "aarch64-linux": Processor(
@@ -222,7 +249,11 @@ PROCESSORS = {
         shared=False, threads=False,
     ),
 }  # fmt: skip
-KINDS = {SSE: "x86-64-v2", AVX2: "x86-64-v3", AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni"}
+KINDS = {  # where features decide, and not the instruction set alone
+    SSE: "x86-64-v2", AVX2: "x86-64-v3", AVX_VNNI: "x86-64-v3 vnni",
+    AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni",
+    DOTPROD: "armv8 dotprod", I8MM: "armv8 i8mm",
+}  # fmt: skip
 WINOGRAD = "-winograd"
 
 

@@ -9,14 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.support.bare_programs import EMULATORS, Program, module_of, processor_of
 from vdla.compiler import te
 from vdla.compiler.schedule import create_schedule
-from vdla.compiler.targets.processor.codegen.llvm import CodegenError, compile_ir, jit
+from vdla.compiler.targets.processor.codegen.emit_dot import NEON
+from vdla.compiler.targets.processor.codegen.llvm import (
+    CodegenError,
+    compile_assembly,
+    compile_ir,
+    jit,
+)
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES, dot4
-from vdla.compiler.targets.processor.description.processor import V4, Processor, find_processor
+from vdla.compiler.targets.processor.description.processor import (
+    AVX_VNNI,
+    V3,
+    V4,
+    Processor,
+    find_processor,
+)
 from vdla.compiler.targets.processor.passes import with_inits
 
 WORDS = 3
+ARM = {"usdot": "neoverse-v1", "sdot": "cortex-a76", "multiply": "cortex-a72"}
 NEEDED = {"vpdpbusd": ("avx512vnni", "avx512vl"), "pmaddwd": ("avx512bw",), "multiply": ()}
 
 
@@ -88,11 +102,43 @@ def test_instructions(instruction, lanes, called):
     assert called is None or called in text
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("instruction", ARM)
+def test_instructions_of_arm(instruction, lanes, tmp_path):
+    """Each one on the least machine that has it, emulated."""
+    machine = ARM[instruction]
+    text = compile_ir([product(instruction, lanes)], find_processor(machine))
+    called = instruction != "multiply" and lanes in NEON
+    assert called == (f"llvm.aarch64.neon.{instruction}" in text)
+    emulator = EMULATORS.get(machine, EMULATORS["aarch64-linux"])
+    if emulator.absent:
+        pytest.skip(emulator.absent)
+    module = module_of([product(instruction, lanes)], processor_of(machine))
+    program = Program(machine if machine in EMULATORS else "aarch64-linux", module, tmp_path)
+    rng = np.random.default_rng(lanes)
+    x = rng.choice(np.array([0, 1, 127, 128, 254, 255], np.uint8), (WORDS, WORD_BYTES))
+    w = rng.choice(np.array([-128, -127, -1, 0, 127], np.int8), (WORDS, lanes, WORD_BYTES))
+    b = rng.integers(-(2**31), 2**31, lanes, np.int32)
+    (sums,) = program.run({"f.0": x, "f.1": w, "f.2": b}).values()
+    wanted = b + np.einsum("nk,nlk->l", x.astype(np.int64), w.astype(np.int64))
+    np.testing.assert_array_equal(sums, wanted.astype(np.int32))
+
+
+def test_a_processor_without_registers_of_64_bytes():
+    """AVX-VNNI is VNNI's instruction on AVX2's registers."""
+    processor = Processor("x86_64-unknown-linux-gnu", "alderlake", V3 + ",+avxvnni")
+    assert (processor.vectors, processor.kind) == (AVX_VNNI, "x86-64-v3 vnni")
+    text = compile_assembly([product("vpdpbusd", 8)], processor)
+    assert "{vex}\tvpdpbusd" in text
+    assert "zmm" not in text
+
+
 @pytest.mark.parametrize(
     ("instruction", "name", "line"),
     [
         ("vpdpbusd", "x86-64-v4", "expected pmaddwd or multiply on x86-64-v4, found vpdpbusd"),
         ("pmaddwd", "cortex-a53", "expected multiply on cortex-a53, found pmaddwd"),
+        ("usdot", "cortex-a76", "expected sdot or multiply on cortex-a76, found usdot"),
     ],
 )
 def test_instructions_that_a_processor_lacks(instruction, name, line):

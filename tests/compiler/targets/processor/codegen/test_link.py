@@ -17,6 +17,8 @@ from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import (
     AVX2,
     AVX512,
+    DOTPROD,
+    I8MM,
     NATIVE,
     NEON32,
     NEON64,
@@ -34,6 +36,7 @@ OTHERS = [name for name, target in PROCESSORS.items() if target != NATIVE]
 LOADED = [name for name in OTHERS if PROCESSORS[name].shared]
 MACHINES = {
     "x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183,
+    "cortex-a76": 183, "neoverse-v1": 183,
     "x86_64": 62, "aarch64-linux": 183, "arm-linux": 40, "riscv64-linux": 243,
 }  # fmt: skip
 FLAGS_AT = {40: 36, 243: 48}  # where e_flags are, by the machine
@@ -113,8 +116,8 @@ def test_a_linker_that_refuses(monkeypatch, tmp_path):
         (
             "cortex-a8",
             "target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
-            "cortex-a72, x86_64, aarch64-linux, arm-linux, riscv64-linux, thumbv7em, wasm32, "
-            "found cortex-a8",
+            "cortex-a72, cortex-a76, neoverse-v1, x86_64, aarch64-linux, arm-linux, "
+            "riscv64-linux, thumbv7em, wasm32, found cortex-a8",
         ),
         ("native,fast", "target: expected native or native,-winograd, found native,fast"),
     ],
@@ -134,7 +137,8 @@ def test_kinds_of_processors():
     """Records of schedules are found by these."""
     assert {name: find_processor(name).kind for name in OTHERS} == {
         "x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v4", "cortex-a9": "armv7 neon",
-        "cortex-a53": "armv8", "cortex-a72": "armv8", "x86_64": "x86-64-v2",
+        "cortex-a53": "armv8", "cortex-a72": "armv8", "cortex-a76": "armv8 dotprod",
+        "neoverse-v1": "armv8 i8mm", "x86_64": "x86-64-v2",
         "aarch64-linux": "armv8", "arm-linux": "armv7 neon", "riscv64-linux": "riscv64",
         "thumbv7em": "armv7e-m", "wasm32": "wasm32 simd128",
     }  # fmt: skip
@@ -168,7 +172,8 @@ def test_vectors_of_processors():
     found = {name: find_processor(name).vectors for name in OTHERS}
     assert found == {
         "x86-64-v3": AVX2, "x86-64-v4": AVX512, "cortex-a9": NEON32, "cortex-a53": NEON64,
-        "cortex-a72": NEON64, "x86_64": SSE, "aarch64-linux": NEON64, "arm-linux": NEON32,
+        "cortex-a72": NEON64, "cortex-a76": DOTPROD, "neoverse-v1": I8MM, "x86_64": SSE,
+        "aarch64-linux": NEON64, "arm-linux": NEON32,
         "riscv64-linux": SCALAR, "thumbv7em": SCALAR_UNFUSED, "wasm32": SIMD128,
     }  # fmt: skip
     assert Processor("x86_64-unknown-linux-gnu", "x86-64", "").vectors == SSE
