@@ -76,9 +76,8 @@ def add(
     """
     trace = STACK.traces[-1]
     own, name = [trace.own(each) for each in operands], trace.session.fresh(f"{trace.stem}.{what}")
-    read = (
-        {"parts": tuple(own)} if node is ops.Concat else dict(zip(node.OPERANDS, own, strict=True))
-    )
+    several = node.OPERANDS == ("parts",)
+    read = {"parts": tuple(own)} if several else dict(zip(node.OPERANDS, own, strict=False))
     new = cast("Callable[..., Node]", node)(name=name, output=name, **read, **fields)
     try:
         if isinstance(kind, str):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vdla.api.runs import check, explain, profile, run
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
+    from vdla.compiler.autodiff.grad import grad, value_and_grad
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.tracing.control import cond, scan, while_loop
@@ -60,6 +61,7 @@ HOMES = {
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
+    "vdla.compiler.autodiff.grad": ("grad", "value_and_grad"),
     "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
     "vdla.compiler.tracing.elements": ("erf", "gelu", "relu", "sigmoid", "softmax"),
     "vdla.compiler.tracing.fn": ("fn",),
@@ -70,11 +72,12 @@ HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "host_time", "intrinsics",
-    "load", "offload", "package", "parse", "profile", "prune", "quantization_accuracy",
-    "quantization_noise", "quantization_score", "quantize", "register_operator", "relu", "run",
-    "same_schedule", "scan", "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax",
-    "sweep", "synth", "te", "tune", "while_loop",
+    "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
+    "intrinsics", "load", "offload", "package", "parse", "profile", "prune",
+    "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
+    "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
+    "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",
+    "while_loop",
 ]  # fmt: skip
 
 

@@ -95,7 +95,8 @@ class Interpolate(AnyInterpolate, Quantizable):
     """The weighted mean of neighbours."""
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        return self.total(args, np.float32) / np.float32(weight_of(args[1], args[2]))
+        wide = np.dtype(kind.dtype).type
+        return np.asarray(self.total(args, wide) / wide(weight_of(args[1], args[2])))
 
     def express(self, recipe: Recipe) -> Tensor:
         data = recipe.read(self.data)

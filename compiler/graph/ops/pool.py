@@ -108,8 +108,8 @@ class AvgPool(AnyAvgPool, Quantizable):
     """The mean under the window."""
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        total = self.views(args[0], self.kernel, 0).sum(axis=(2, 3), dtype=np.float32)
-        return np.asarray(total / self.counts(args[0].shape).astype(np.float32))
+        total = self.views(args[0], self.kernel, 0).sum(axis=(2, 3), dtype=kind.dtype)
+        return np.asarray(total / self.counts(args[0].shape).astype(kind.dtype))
 
     def express(self, recipe: Recipe) -> Tensor:
         seen, axes = self.seen(recipe, te.const(0, "float32")), self.axes()

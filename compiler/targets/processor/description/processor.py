@@ -135,7 +135,7 @@ class Processor:
     def vectors(self) -> Vectors:
         """The processor's vector registers."""
         if self.is_native:
-            return _vectors(self, _native_features())
+            return _native_vectors()
         return _vectors(self, self._named_features)
 
     @property
@@ -184,6 +184,12 @@ def _native_features() -> Set[str]:
     cpu = llvm.get_host_cpu_name()
     alike = (p for p in PROCESSORS.values() if p.cpu == cpu and p.machine == NATIVE.machine)
     return present.union(*(p._named_features for p in alike))
+
+
+@cache
+def _native_vectors() -> Vectors:
+    """Vector registers of the machine that this runs on."""
+    return _vectors(NATIVE, _native_features())
 
 
 def _vectors(processor: Processor, features: Set[str]) -> Vectors:
