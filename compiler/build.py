@@ -23,8 +23,10 @@ from vdla.compiler.frontend.shapes import Shapes, check_samples
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
+from vdla.compiler.graph.measured import Ends, measured
 from vdla.compiler.graph.passes import FIRST, PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
+from vdla.compiler.models.calibration import Arrays
 from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements, report
 from vdla.compiler.targets.accelerator.loop_store import LoopStore
@@ -58,7 +60,8 @@ class Options:
     names: on "vdla", "gpu" or "cpu"; ``reasons`` says why, where it isn't the user. ``strict``
     leaves to the host what in integers isn't onnxruntime's result bit for bit; ``turns`` is how
     often a loop may run whose number of turns no constant says; ``timing`` makes streams for a
-    simulation without numbers. ``ranges`` are those of inputs, where known. ``loops`` is where
+    simulation without numbers. ``samples`` are arrays by the names of inputs, several
+    samples one behind another, by which ranges are measured. ``loops`` is where
     processes share scheduled loops. ``vthreads`` is how many virtual threads default schedules use.
     ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
     schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
@@ -72,7 +75,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    samples: Mapping[str, Array] = field(default_factory=dict)
     turns: int = TURNS
     timing: bool = False
     loops: LoopStore | None = None
@@ -111,7 +114,15 @@ class Options:
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
         kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
-        return Accelerator(config, *kind, self.ranges)
+        return Accelerator(config, *kind, self.measure if self.samples else None)
+
+    def measure(self, graph: Graph) -> Ends:
+        """The ranges that a graph's floats have on the samples."""
+        kinds = {name: graph.tensors[name] for name in graph.inputs}
+        shapes = {name: kind.shape for name, kind in kinds.items()}
+        dtypes = {name: kind.dtype for name, kind in kinds.items()}
+        samples = Arrays(self.samples, shapes, graph.name, dtypes)
+        return measured(graph, samples, self.progress)
 
 
 def import_graph(
@@ -146,7 +157,7 @@ def compile_model(
     options = options or Options()
     with rare_collection():
         graph = import_graph(path, options, shapes)
-        check_samples(str(path), options.ranges, graph.inputs)
+        check_samples(str(path), options.samples, graph.inputs)
         return compile_graph(graph, config, options)
 
 

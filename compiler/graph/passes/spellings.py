@@ -35,10 +35,11 @@ def respell(graph: Graph) -> Graph:
     before: y = Q(Where(mask, x, -1e4)), the mask constant
     after:  y = Q(min(x, DQ(most))), most -1e4 behind the mask and the largest integer before it
     """
-    return rewrite(graph, _as_product, _as_extremes, _as_integers, _with_one_scale)
+    return rewrite(graph, as_product, _as_extremes, _as_integers, _with_one_scale)
 
 
-def _as_product(node: ops.Einsum, editor: Editor) -> Made:
+def as_product(node: ops.Einsum, editor: Editor) -> Made:
+    """The product of stacks of matrices that an Einsum is."""
     return [*_product(node, editor)] or None
 
 
