@@ -21,6 +21,8 @@ from vdla.compiler.graph.passes.spellings import as_product
 from vdla.compiler.graph.ranges import MOVES, Ranges
 from vdla.compiler.targets.accelerator.rewrites.integers import Behind
 
+ROOM = 1 + 2.0**-6  # of the operands of a product with a constant, for the rounding of both
+
 
 def spell_products(graph: Graph) -> Graph:
     """Makes a product of stacks of matrices of each sum of products, and of each Einsum of two.
@@ -183,11 +185,22 @@ class _Products:
         readers = [r for r in others if made or r.name in self.names]
         if not readers:
             return
+        readers += [r for r in others if self.ranges.roots.get(r.output) == name]
         put = Behind(name, self.editor)
         if end := self._end(name):
             put.alike(end, readers)
+        elif isinstance(maker, ops.Binary) and self.is_scaled(maker):
+            put.narrow(self._scaled(maker), readers)
         else:
             put.narrow(self.ranges.known[name].ends, readers)
+
+    def _scaled(self, node: Node) -> tuple[float, float]:
+        """Ends of a product with a constant that are so far from each other that half a step of
+        int8 of the constant moves it by half a step at most."""
+        ends = [self.ranges.known[each].ends for each in node.inputs]
+        wide = [(min(low, 0.0) * ROOM, max(high, 0.0) * ROOM) for low, high in ends]
+        corners = [x * y for x in wide[0] for y in wide[1]]
+        return min(corners), max(corners)
 
     def _end(self, name: str) -> ops.Quantize | None:
         """What quantizes a tensor, or one that has its elements in another order or shape."""
