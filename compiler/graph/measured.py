@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -13,28 +14,19 @@ from vdla.compiler.graph.types import Array
 
 Ends = Mapping[str, tuple[float, float]]  # by the names of tensors
 Measure = Callable[[Graph], Ends]
-Progress = Callable[[str, int, int], None]
 
 
-def measured(graph: Graph, samples: Sequence[Mapping[str, Array]], progress: Progress) -> Ends:
+def measured(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Ends:
     """The least and the greatest number of each float tensor on samples, which are an array for
-    each input; without those of any that is NaN somewhere.
-
-    Samples of other inputs, as a network's are for the body of a loop, say nothing.
-    """
+    each input; without the tensors that are NaN anywhere."""
     lows, highs = dict[str, float](), dict[str, float]()
     known = _constants(graph)
-    for number in range(len(samples)):
-        progress("calibration", number, len(samples))
-        sample = samples[number]
-        if sample.keys() != {*graph.inputs}:
-            return {}
-        values = {**known, **sample}
-        for name, array in (*sample.items(), *iter_values(graph, values)):
+    for sample in samples:
+        for name, array in chain(sample.items(), iter_values(graph, {**known, **sample})):
             if graph.tensors[name].dtype == "float32" and array.size:
                 lows[name] = float(np.minimum(lows.get(name, np.inf), array.min()))
                 highs[name] = float(np.maximum(highs.get(name, -np.inf), array.max()))
-    return {n: (low, highs[n]) for n, low in lows.items() if low <= highs[n]}
+    return {name: (low, highs[name]) for name, low in lows.items() if low <= highs[name]}
 
 
 def _constants(graph: Graph) -> dict[str, Array]:

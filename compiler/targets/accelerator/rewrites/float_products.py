@@ -7,12 +7,12 @@ integers around it, what is left in floats is between integers (``rewrites/float
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.boundaries import leading
+from vdla.compiler.graph.boundaries import leading, quantizing
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.multiply import gate_shape
@@ -21,6 +21,7 @@ from vdla.compiler.graph.passes.spellings import as_product
 from vdla.compiler.graph.ranges import MOVES, Ranges
 from vdla.compiler.targets.accelerator.rewrites.integers import Behind
 
+WITHOUT_RANGE = "no range follows from the file; samples say one: --calibration X.npz"
 ROOM = 1 + 2.0**-6  # of the operands of a product with a constant, for the rounding of both
 
 
@@ -124,7 +125,13 @@ class _Sums:
 
 @dataclass
 class _Products:
-    """Products of two tensors that integers have, in a graph of floats."""
+    """Products of two tensors that integers have, in a graph of floats.
+
+    Attributes:
+        around: who makes and who reads each tensor.
+        leads: the tensors that lead to integers.
+        inside: by the name of each node of a normalization, what that normalizes.
+    """
 
     graph: Graph
     ranges: Ranges
@@ -132,9 +139,7 @@ class _Products:
     def __post_init__(self) -> None:
         self.around, self.leads = self.ranges.around, leading(self.graph)
         whole = self.ranges.normalized.items()
-        self.inside = {n for name, each in whole for n in self._inside(name, each.data)}
-        self.names = {node.name for node in self.graph.nodes if self.is_one(node)}
-        self.editor = Editor(self.graph)
+        self.inside = {n: each.data for name, each in whole for n in self._inside(name, each.data)}
 
     def _inside(self, name: str, data: str) -> Iterator[str]:
         """The names of the nodes between a normalization and what it reads."""
@@ -147,12 +152,10 @@ class _Products:
                 yield node.name
                 left += node.inputs
 
-    def is_one(self, node: Node) -> bool:
-        """Whether a node is such a product."""
+    def is_product(self, node: Node) -> bool:
+        """Whether a node that leads to integers is such a product."""
         known, name = self.ranges.graph.constants, node.output
-        if name not in self.leads or name not in self.ranges.known or node.name in self.inside:
-            return False
-        if not all(n in self.ranges.known for n in node.inputs):
+        if name not in self.leads or node.name in self.inside:
             return False
         if isinstance(node, ops.MatMul):
             return not known.keys() & {*node.inputs}
@@ -168,8 +171,31 @@ class _Products:
         sizes = {self.around.shape(n) for n in node.inputs if n in known}
         return any(prod(size) == size[-1] for size in sizes if size)
 
+    def is_between_floats(self, node: Node) -> bool:
+        """Whether a node reads or writes floats that no integers are."""
+        reads = (n for n in node.inputs if n not in self.graph.constants)
+        return quantizing(node, self.around) is None or not all(map(self.is_of_integers, reads))
+
+    def lacks_range(self, node: Node) -> bool:
+        """Whether a node would have integers if its floats had a range that is near enough."""
+        if node.output not in self.leads:
+            return False
+        if node.name in self.inside:
+            return self.inside[node.name] not in self.ranges.known
+        if self.is_product(node) or isinstance(node, ops.Softmax | ops.Einsum):
+            return self.is_between_floats(node)
+        unknown = any(name not in self.ranges.known for name in node.inputs)
+        return isinstance(node, ops.Add | ops.Reduce) and unknown
+
     def quantized(self) -> Graph:
-        """The graph with integers before and behind each of them."""
+        """The graph with integers before and behind each of them that has ranges."""
+        ranges = self.ranges.known
+        self.names = {
+            node.name
+            for node in self.graph.nodes
+            if self.is_product(node) and ranges.keys() >= {*node.inputs, node.output}
+        }
+        self.editor = Editor(self.graph)
         names = [*self.graph.inputs, *(node.output for node in self.graph.nodes)]
         for name in names:
             if name not in self.ranges.graph.constants and not self.is_of_integers(name):
@@ -224,3 +250,13 @@ def quantize_products(graph: Graph, ranges: Ranges) -> Graph:
     after:  s = Dequantize(Quantize(softmax)); p = MatMul(s, x); y = Dequantize(Quantize(p))
     """
     return _Products(graph, ranges).quantized()
+
+
+def without_ranges(graph: Graph, ranges: Ranges) -> Graph:
+    """The graph with the reason why operators between integers stay floats: no range of what they
+    read or write follows from it."""
+    products = _Products(graph, ranges)
+    names = [node.name for node in graph.nodes if products.lacks_range(node)]
+    if not names:
+        return graph
+    return replace(graph, reasons={**dict.fromkeys(names, WITHOUT_RANGE), **graph.reasons})

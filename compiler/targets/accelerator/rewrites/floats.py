@@ -36,6 +36,7 @@ from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.rewrites.float_products import (
     quantize_products,
     spell_products,
+    without_ranges,
 )
 from vdla.compiler.targets.accelerator.rewrites.integers import LEAST, Behind
 
@@ -57,19 +58,21 @@ def quantize_floats(graph: Graph, accelerator: Capability, measure: Measure | No
     """
     if not graph.of(ops.Quantize):
         return graph
-    if measure is None or accelerator.strict:
-        floats = _Floats(graph, {})
-        if not floats.chosen:
-            return graph
-        if accelerator.strict:
-            return floats.refused()
-    ready = rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
-    ends: Ends = {}
-    if measure is not None:
-        ready = spell_products(ready)
+    if measure is not None and not accelerator.strict:
+        ready = spell_products(_ready(graph))
         ends = measure(ready)
         ready = quantize_products(ready, Ranges(ready, ends))
-    return move_qdq(_Floats(ready, ends).quantized())
+        return move_qdq(_Floats(ready, ends).quantized())
+    floats = _Floats(graph, {})
+    if accelerator.strict:
+        return floats.refused() if floats.chosen else graph
+    graph = without_ranges(graph, floats.ranges)
+    return move_qdq(_Floats(_ready(graph), {}).quantized()) if floats.chosen else graph
+
+
+def _ready(graph: Graph) -> Graph:
+    """The graph with images, and with scales in quantizations."""
+    return rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
 
 
 def _unscaled(node: ops.Quantize, editor: Editor) -> Made:
