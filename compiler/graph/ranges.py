@@ -7,7 +7,7 @@ element, by its values. So no tensor has to be measured. What follows from nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -61,6 +61,8 @@ class Ranges:
         roots: by a tensor's name, the tensor of its shape that it is a function of, element by
             element; itself where it is a function of none.
         normalized: normalizations by the names of their results.
+        inside: what a normalization reads, by the names of the tensors that are nothing but parts
+            of it, which have no range.
         shared: what softmax reads, by the names of results.
     """
 
@@ -82,6 +84,22 @@ class Ranges:
                 self.known[name] = Range(*map(np.asarray, self.measured[name]))
         for node in graph.nodes:
             self._follow(node)
+        whole = self.normalized.items()
+        self.inside = {n: each.data for name, each in whole for n in self._inside(name, each.data)}
+        for name in self.inside:
+            self.known.pop(name, None)
+
+    def _inside(self, result: str, data: str) -> Iterator[str]:
+        """The tensors between a normalization's data and its result."""
+        left, seen = [result], {data}
+        while left:
+            if (name := left.pop()) in seen:
+                continue
+            seen.add(name)
+            if node := self.around.maker(name, Node):
+                left += node.inputs
+                if name != result:
+                    yield name
 
     def _follow(self, node: Node) -> None:
         name = node.output

@@ -21,6 +21,8 @@ def samples_of(samples: Given | None) -> dict[str, np.ndarray]:
     if samples is None:
         return {}
     arrays = samples if isinstance(samples, Mapping) else _read(Path(samples))
+    if not arrays:
+        raise InputError("--calibration: expected samples of the model's inputs, found none")
     return {name: _numbers(name, np.asarray(array)) for name, array in arrays.items()}
 
 

@@ -73,6 +73,8 @@ def _product(node: ops.Einsum, editor: Editor) -> Iterator[Node]:
     letters = [*stack, *rows, *columns]
     axes = [right.index(letter) for letter in letters]
     turned = _turned(f"{node.name}.product", node.output, axes, editor)
+    if node.name in editor.reasons:
+        editor.reasons[turned] = editor.reasons[node.name]
     yield ops.MatMul(name=turned, output=turned, a=names[0], b=names[1])
     perm = tuple(letters.index(letter) for letter in right)
     yield ops.Transpose(name=node.name, output=node.output, data=turned, perm=perm)

@@ -130,7 +130,6 @@ class _Products:
     Attributes:
         around: who makes and who reads each tensor.
         leads: the tensors that lead to integers.
-        inside: by the name of each node of a normalization, what that normalizes.
     """
 
     graph: Graph
@@ -138,24 +137,11 @@ class _Products:
 
     def __post_init__(self) -> None:
         self.around, self.leads = self.ranges.around, leading(self.graph)
-        whole = self.ranges.normalized.items()
-        self.inside = {n: each.data for name, each in whole for n in self._inside(name, each.data)}
-
-    def _inside(self, name: str, data: str) -> Iterator[str]:
-        """The names of the nodes between a normalization and what it reads."""
-        left, seen = [name], {data}
-        while left:
-            if (name := left.pop()) in seen:
-                continue
-            seen.add(name)
-            if node := self.around.maker(name, Node):
-                yield node.name
-                left += node.inputs
 
     def is_product(self, node: Node) -> bool:
         """Whether a node that leads to integers is such a product."""
         known, name = self.ranges.graph.constants, node.output
-        if name not in self.leads or node.name in self.inside:
+        if name not in self.leads or name in self.ranges.inside:
             return False
         if isinstance(node, ops.MatMul):
             return not known.keys() & {*node.inputs}
@@ -180,8 +166,10 @@ class _Products:
         """Whether a node would have integers if its floats had a range that is near enough."""
         if node.output not in self.leads:
             return False
-        if node.name in self.inside:
-            return self.inside[node.name] not in self.ranges.known
+        if node.output in self.ranges.normalized:
+            return self.ranges.normalized[node.output].data not in self.ranges.known
+        if node.output in self.ranges.inside:
+            return self.ranges.inside[node.output] not in self.ranges.known
         if self.is_product(node) or isinstance(node, ops.Softmax | ops.Einsum):
             return self.is_between_floats(node)
         unknown = any(name not in self.ranges.known for name in node.inputs)
