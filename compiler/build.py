@@ -61,9 +61,8 @@ class Options:
     virtual threads default schedules use. ``min_fill`` is the share of the input lanes that a
     convolution must fill. ``records`` are tuned schedules to use where they fit; None leaves all to
     the analytic model, and ``functions`` those of the processor. ``dump`` is a folder for the text
-    after every pass. ``progress`` is told (what, done, of). ``processor`` runs what the others
-    don't; ``form`` is that of its code. ``gpu`` is what kernels must keep to. ``target`` is
-    another's, in the accelerator's place.
+    after every pass. ``progress`` is told (what, done, of). ``processor`` runs what others don't;
+    ``form`` is that of its code. ``gpu`` is what kernels keep to. ``target`` is another's, instead.
     """
 
     device: str = ACCELERATOR
@@ -110,7 +109,8 @@ class Options:
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
         kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
-        return Accelerator(config, *kind, measuring(self.samples, self.progress))
+        measure = measuring(self.samples, self.progress) if self.samples else None
+        return Accelerator(config, *kind, measure)
 
 
 def import_graph(
@@ -145,7 +145,8 @@ def compile_model(
     options = options or Options()
     with rare_collection():
         graph = import_graph(path, options, shapes)
-        check_samples(str(path), options.samples, graph)
+        if options.samples:
+            check_samples(str(path), options.samples, graph)
         return compile_graph(graph, config, options)
 
 

@@ -20,12 +20,11 @@ def check_samples(where: str, given: Given, graph: Graph) -> None:
     if unknown := sorted({*given} - {*graph.inputs}):
         expected = f"samples of the model's inputs, {', '.join(graph.inputs)}"
         raise ModelError(where, expected, ", ".join(unknown))
-    if given:
-        _samples(where, given, graph)
+    _samples(where, given, graph)
 
 
-def measuring(given: Given, progress: Progress) -> Measure | None:
-    """The function that measures a graph's ranges on samples; None where there are none.
+def measuring(given: Given, progress: Progress) -> Measure:
+    """The function that measures a graph's ranges on samples.
 
     Of a graph with other inputs, as the body of a loop has, it measures nothing.
     """
@@ -43,7 +42,7 @@ def measuring(given: Given, progress: Progress) -> Measure | None:
             sample = samples[number]
             yield {n: array.reshape(graph.tensors[n].shape) for n, array in sample.items()}
 
-    return measure if given else None
+    return measure
 
 
 def _samples(where: str, given: Given, graph: Graph) -> Arrays:

@@ -217,7 +217,7 @@ class _Products:
         return min(corners), max(corners)
 
     def _end(self, name: str) -> ops.Quantize | None:
-        """What quantizes a tensor, or one that has its elements in another order or shape."""
+        """The node that quantizes a tensor, or one that has its elements in another order."""
         for each in self.editor.readers(name):
             end = self._end(each.output) if isinstance(each, MOVES) else each
             if isinstance(end, ops.Quantize) and end.axis is None:

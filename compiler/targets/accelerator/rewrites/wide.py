@@ -123,9 +123,12 @@ def _moved(node: Quantize16, editor: Editor) -> Made:
 
 
 def _moved_before(node: Dequantize16, editor: Editor) -> Made:
-    """The real numbers of integers that are reshaped, in the place of a reshape of them."""
+    """The real numbers of integers that are reshaped, in the place of a reshape of them that
+    nothing quantizes."""
     reshape = editor.own_reader(node.output, ops.Reshape)
     if reshape is None or node.axis is not None or editor.tensors[node.data].dtype != "int32":
+        return None
+    if editor.readers_of(reshape.output, Scaled):
         return None
     kind = replace(editor.tensors[node.data], shape=editor.shape(reshape.output))
     bits = editor.tensor(f"{reshape.output}.integers", kind)
