@@ -41,3 +41,8 @@ def test_files_that_have_no_arrays(tmp_path):
         samples_of(tmp_path / "x.npz")
     with pytest.raises(InputError, match=r"expected an .npz file of arrays, found No such file"):
         samples_of(tmp_path / "y.npz")
+
+
+def test_no_samples_at_all():
+    with pytest.raises(InputError, match="expected samples of the model's inputs, found none"):
+        samples_of({})
