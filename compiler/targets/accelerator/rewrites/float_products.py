@@ -30,8 +30,31 @@ def spell_products(graph: Graph) -> Graph:
 
     before: y = ReduceSum(x * shares, axes=[1]), x: [1, 400, 384], shares: [1, 400, 1]
     after:  y = MatMul(Transpose(shares), x)
+
+    Constants that are joined with other tensors, and quantized with them, become integers.
     """
-    return rewrite(graph, _summed, as_product)
+    return rewrite(graph, _summed, as_product, _joined)
+
+
+def _joined(node: ops.Quantize, editor: Editor) -> Made:
+    """The quantization of joined parts of which constants are integers already."""
+    concat = editor.own_maker(node.data, ops.Concat)
+    parts = dict.fromkeys(concat.parts) if concat else {}
+    known = [part for part in parts if part in editor.constants]
+    if concat is None or node.axis is not None or not known:
+        return None
+    made = list[Node]()
+    for part in known:
+        kind = replace(editor.tensors[node.output], shape=editor.shape(part))
+        bits = editor.constant(f"{part}.integers", node.evaluate([editor.constants[part]], kind))
+        real = editor.like(f"{part}.real", kind.shape, part)
+        integers = ops.Dequantize(
+            name=real, output=real, data=bits, scale=node.scale, zero_point=node.zero_point
+        )
+        made.append(integers)
+    reals = {part: each.output for part, each in zip(known, made, strict=True)}
+    editor.replace(concat, *made, concat.renamed(reals))
+    return node
 
 
 def _summed(node: ops.Reduce, editor: Editor) -> Made:
