@@ -60,9 +60,9 @@ def quantize_floats(graph: Graph, accelerator: Capability, measure: Measure | No
         return graph
     if measure is not None and not accelerator.strict:
         ready = spell_products(_ready(graph))
-        ends = measure(ready)
-        ready = quantize_products(ready, Ranges(ready, ends))
-        return move_qdq(_Floats(ready, ends).quantized())
+        if ends := measure(ready):
+            ready = quantize_products(ready, Ranges(ready, ends))
+            return move_qdq(_Floats(ready, ends).quantized())
     floats = _Floats(graph, {})
     if accelerator.strict:
         return floats.refused() if floats.chosen else graph

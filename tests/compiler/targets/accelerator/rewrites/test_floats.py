@@ -9,7 +9,7 @@ from float_blocks import FEATURES, Block, joined, on_host, samples, unfused, wri
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
 import vdla
-from vdla.compiler.build import placed_graph
+from vdla.compiler.build import Options, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.byte_sum import QByteSum
@@ -141,16 +141,31 @@ def test_an_inputs_range_comes_from_samples(tmp_path):
     assert np.abs(results[0] - results[1]).max() <= 0.04 * np.abs(results[1]).max()
 
 
-def test_a_graph_that_is_quantized_stays_as_it_is(tmp_path):
+def quantized_whole(path):
     rest = iter(samples())
 
     class Reader(CalibrationDataReader):
         def get_next(self):
             return next(rest, None)
 
-    quantize_static(network(), tmp_path / "q.onnx", Reader(), weight_type=QuantType.QInt8)
-    graph = import_onnx(tmp_path / "q.onnx")
+    quantize_static(network(), path, Reader(), weight_type=QuantType.QInt8)
+    return path
+
+
+def test_a_graph_that_is_quantized_stays_as_it_is(tmp_path):
+    graph = import_onnx(quantized_whole(tmp_path / "q.onnx"))
     assert quantize_floats(graph, Capability(FULL)) is graph
+
+
+def test_samples_change_nothing_where_all_is_quantized(tmp_path):
+    path, (inputs,) = quantized_whole(tmp_path / "q.onnx"), samples(1, seed=9)
+    graphs = [
+        placed_graph(import_onnx(path), FULL, Options(samples=given))[0]
+        for given in ({}, joined(samples()))
+    ]
+    assert [len(graph.nodes) for graph in graphs] == [len(graphs[0].nodes)] * 2
+    results = [evaluate(graph, inputs)[graph.outputs[0]] for graph in graphs]
+    np.testing.assert_array_equal(*results)
 
 
 def test_sums_lie_as_bytes_bit_for_bit(tmp_path):
