@@ -7,24 +7,24 @@ ONNX → typed graph → fuse, fold → for each target: rewrite → place → f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from vdla.compiler.assemble import LinkedNetwork, assemble, link
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.draft import TURNS
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.frontend.shapes import Shapes, check_samples
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import FIRST, PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
+from vdla.compiler.graph.types import Array
+from vdla.compiler.models.measuring import Progress, check_samples, measuring
 from vdla.compiler.network import Network
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements, report
 from vdla.compiler.targets.accelerator.loop_store import LoopStore
@@ -44,8 +44,6 @@ from vdla.isa.config import Config
 from vdla.runtime.module import Module
 from vdla.support.garbage import rare_collection
 
-Array = NDArray[Any]
-Progress = Callable[[str, int, int], None]
 MAIN = ""  # a graph beside its functions, which have names
 
 
@@ -58,13 +56,13 @@ class Options:
     names: on "vdla", "gpu" or "cpu"; ``reasons`` says why, where it isn't the user. ``strict``
     leaves to the host what in integers isn't onnxruntime's result bit for bit; ``turns`` is how
     often a loop may run whose number of turns no constant says; ``timing`` makes streams for a
-    simulation without numbers. ``ranges`` are those of inputs, where known. ``loops`` is where
-    processes share scheduled loops. ``vthreads`` is how many virtual threads default schedules use.
-    ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
-    schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
-    of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
-    is told (what, done, of). ``processor`` runs what the others don't; ``form`` is that of its
-    code. ``gpu`` is what kernels must keep to. ``target`` is another's, in the accelerator's place.
+    simulation without numbers. ``samples`` are those of inputs, one behind another, that say what
+    ranges floats have. ``loops`` is where processes share scheduled loops. ``vthreads`` is how many
+    virtual threads default schedules use. ``min_fill`` is the share of the input lanes that a
+    convolution must fill. ``records`` are tuned schedules to use where they fit; None leaves all to
+    the analytic model, and ``functions`` those of the processor. ``dump`` is a folder for the text
+    after every pass. ``progress`` is told (what, done, of). ``processor`` runs what others don't;
+    ``form`` is that of its code. ``gpu`` is what kernels keep to. ``target`` is another's, instead.
     """
 
     device: str = ACCELERATOR
@@ -72,7 +70,7 @@ class Options:
     places: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    samples: Mapping[str, Array] = field(default_factory=dict)
     turns: int = TURNS
     timing: bool = False
     loops: LoopStore | None = None
@@ -111,7 +109,8 @@ class Options:
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
         kind = self.vthreads, self.min_fill, self.records, self.strict, self.timing, self.loops
-        return Accelerator(config, *kind, self.ranges)
+        measure = measuring(self.samples, self.progress) if self.samples else None
+        return Accelerator(config, *kind, measure)
 
 
 def import_graph(
@@ -146,7 +145,8 @@ def compile_model(
     options = options or Options()
     with rare_collection():
         graph = import_graph(path, options, shapes)
-        check_samples(str(path), options.ranges, graph.inputs)
+        if options.samples:
+            check_samples(str(path), options.samples, graph)
         return compile_graph(graph, config, options)
 
 

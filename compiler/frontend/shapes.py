@@ -9,7 +9,7 @@ leaves open and nobody gives.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -182,10 +182,3 @@ def _option(name: str, shape: Open) -> str:
 def shape_text(shape: Open) -> str:
     """A shape for messages; a size nobody knows is "?"."""
     return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
-
-
-def check_samples(where: str, given: Collection[str], inputs: Sequence[str]) -> None:
-    """Raises ModelError where samples are given of what isn't a model's input."""
-    if unknown := sorted({*given} - {*inputs}):
-        expected = f"samples of the model's inputs, {', '.join(inputs)}"
-        raise ModelError(where, expected, ", ".join(unknown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vdla.compiler.graph.ir import Node
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.quantize import AnyDequantize, Dequantize, Quantize
 from vdla.compiler.graph.ops.wide import Quantize16
@@ -63,3 +63,13 @@ def meets(name: str, kind: type[Node], passed: tuple[type[Node], ...], around: N
                 seen.add(node.output)
                 rest.append(node.output)
     return False
+
+
+def leading(graph: Graph) -> set[str]:
+    """The tensors that lead to a quantization, by way of floats."""
+    result = set[str]()
+    for node in reversed(graph.nodes):
+        leads = isinstance(node, Quantize) or not result.isdisjoint(node.outputs)
+        if leads and not isinstance(node, AnyDequantize):
+            result.update(node.inputs)
+    return result

@@ -7,7 +7,7 @@ element, by its values. So no tensor has to be measured. What follows from nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -16,6 +16,7 @@ import numpy as np
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.clusters.matcher import Deviation, deviation_of, shares_of
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.measured import Ends
 from vdla.compiler.graph.neighbours import Neighbours
 from vdla.compiler.graph.ops.quantize import AnyDequantize
 from vdla.compiler.graph.types import Array
@@ -23,7 +24,7 @@ from vdla.compiler.graph.types import Array
 POINTS = 8192  # of a tensor's range, at which functions of it are computed
 MOST_ELEMENTS = 1 << 22  # of a tensor whose bounds differ by elements
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
-Ends = Mapping[str, tuple[float, float]]  # by the names of tensors
+MARGIN = 1 / 16  # of a measured range, on either side: what other samples may have
 MOVES = (ops.Reshape, ops.Transpose, ops.Take)
 
 
@@ -60,12 +61,14 @@ class Ranges:
         roots: by a tensor's name, the tensor of its shape that it is a function of, element by
             element; itself where it is a function of none.
         normalized: normalizations by the names of their results.
+        inside: what a normalization reads, by the names of the tensors that are nothing but parts
+            of it, which have no range.
         shared: what softmax reads, by the names of results.
     """
 
-    def __init__(self, graph: Graph, inputs: Ends | None = None) -> None:
-        """The ranges of a graph; ``inputs`` are the least and the greatest number of inputs of
-        floats, as far as they are known."""
+    def __init__(self, graph: Graph, measured: Ends | None = None) -> None:
+        """The ranges of a graph; ``measured`` are the least and the greatest number that tensors of
+        floats have on samples, inputs included."""
         self.graph = graph = graph.copy(constants=_terms(graph))
         self.around = Neighbours(graph)
         self.known: dict[str, Range] = {}
@@ -75,21 +78,50 @@ class Ranges:
         for name, array in graph.constants.items():
             if graph.tensors[name].dtype == "float32" and array.size:
                 self.known[name] = Range(array, array)
-        for name, ends in (inputs or {}).items():
-            if name in graph.inputs and graph.tensors[name].dtype == "float32":
-                self.known[name] = Range(*map(np.asarray, ends))
+        self.measured = measured or {}
+        for name in graph.inputs:
+            if name in self.measured and graph.tensors[name].dtype == "float32":
+                self.known[name] = Range(*map(np.asarray, self.measured[name]))
         for node in graph.nodes:
             self._follow(node)
+        whole = self.normalized.items()
+        self.inside = {n: each.data for name, each in whole for n in self._inside(name, each.data)}
+        for name in self.inside:
+            self.known.pop(name, None)
+
+    def _inside(self, result: str, data: str) -> Iterator[str]:
+        """The tensors between a normalization's data and its result."""
+        left, seen = [result], {data}
+        while left:
+            if (name := left.pop()) in seen:
+                continue
+            seen.add(name)
+            if node := self.around.maker(name, Node):
+                left += node.inputs
+                if name != result:
+                    yield name
 
     def _follow(self, node: Node) -> None:
         name = node.output
         self.roots[name] = self._root(node)
         with np.errstate(all="ignore"):
-            own = self._range(node)
+            own = self._within(node, self._range(node))
         if own is None or not np.isfinite(own.ends).all():
             return
         large = own.low.size > MOST_ELEMENTS
         self.known[name] = own.whole if large else own
+
+    def _within(self, node: Node, own: Range | None) -> Range | None:
+        """The part of a result's range that samples reach, with a margin; integers' is their
+        own."""
+        ends = self.measured.get(node.output)
+        if ends is None or isinstance(node, AnyDequantize):
+            return own
+        margin = MARGIN * (ends[1] - ends[0] or abs(ends[0]))
+        low, high = ends[0] - margin, ends[1] + margin
+        if own is None:
+            return Range(np.asarray(low), np.asarray(high))
+        return Range(np.clip(own.low, low, high), np.clip(own.high, low, high))
 
     def _root(self, node: Node) -> str:
         """The tensor that a node's result is a function of."""

@@ -26,16 +26,36 @@ def evaluate(
     ``functions`` are those that its nodes call by their names, where they aren't its own.
     """
     values = {**graph.constants, **{name: inputs[name] for name in graph.inputs}}
-    for node in graph.nodes:
+    values.update(iter_values(graph, values, functions))
+    return values
+
+
+def iter_values(
+    graph: Graph, known: Mapping[str, Array], functions: Functions | None = None
+) -> Iterator[tuple[str, Array]]:
+    """The names and values of what nodes write, one after another; a value is forgotten behind the
+    last node that reads it. ``known`` are those of inputs and constants, and maybe of others, whose
+    nodes don't run."""
+    values, last = (
+        {**known},
+        {name: n for n, node in enumerate(graph.nodes) for name in node.inputs},
+    )
+    for number, node in enumerate(graph.nodes):
+        if node.output in known:
+            continue
         operands = [values[name] for name in node.inputs]
+        results: Sequence[Array]
         if isinstance(node, ops.Control):
             results = _evaluate_control(
                 node, operands, graph.functions if functions is None else functions
             )
-            values.update(zip(node.outputs, results, strict=True))
         else:
-            values[node.output] = evaluate_node(graph, node, operands)
-    return values
+            results = [evaluate_node(graph, node, operands)]
+        values.update(zip(node.outputs, results, strict=True))
+        yield from zip(node.outputs, results, strict=True)
+        for name in {*node.inputs, *node.outputs}:
+            if last.get(name, number) == number:
+                del values[name]
 
 
 def _results(graph: Graph, operands: Sequence[Array], functions: Functions) -> list[Array]:

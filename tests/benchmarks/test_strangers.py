@@ -13,7 +13,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement import report
 from vdla.isa.config import load_config
-from vdla.names.samples import ranges_of
+from vdla.names.samples import samples_of
 from vdla.runtime import Executor
 from vdla.runtime.devices.sim import SimDevice
 
@@ -34,12 +34,11 @@ def written(request, tmp_path):
     name, style = request.param
     path = tmp_path / f"{name}.onnx"
     model = strangers.NETWORKS[name]()
-    ranges = ranges_of(strangers.samples_of(model, style))
-    return path, strangers.stranger_models.write(model, style, path), ranges
+    samples = samples_of(strangers.samples_of(model, style))
+    return path, strangers.stranger_models.write(model, style, path), samples
 
 
 LEFT = {"windows all", "crossed all", "stacked all", "long_memory all"}  # decision 49
-LEFT |= {f"{name} products" for name in ("sums", "scaled", "long_memory", "reset_gates")}  # 80
 ALL = [
     pytest.param((name, style), id=case, marks=() if case in QUICK else pytest.mark.long)
     for name, styles in STYLES.items()
@@ -51,8 +50,8 @@ ALL = [
 
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_strangers_run_whole(written):
-    path, inputs, ranges = written
-    graph, placements = placed_graph(import_onnx(path), FULL, Options(ranges=ranges))
+    path, inputs, samples = written
+    graph, placements = placed_graph(import_onnx(path), FULL, Options(samples=samples))
     rows = strangers.between(report(graph, placements))
     left = [row["name"] for row in rows if row["device"] != "vdla"]
     assert len(left) <= MOST_ON_HOST, left
@@ -64,8 +63,8 @@ def test_strangers_run_whole(written):
 @pytest.mark.long
 @pytest.mark.parametrize("written", ALL, indirect=True)
 def test_the_simulator_gives_what_the_graph_means(written):
-    path, inputs, ranges = written
-    graph, options = import_onnx(path), Options(ranges=ranges)
+    path, inputs, samples = written
+    graph, options = import_onnx(path), Options(samples=samples)
     outputs = Executor(compile_graph(graph, FULL, options), SimDevice(FULL)).run(inputs).outputs
     placed = placed_graph(graph, FULL, options)[0]
     values, makers = evaluate(placed, inputs), placed.producers()

@@ -28,6 +28,8 @@ def row(name, op, reason, device="cpu"):
     ("a part of 24 channels doesn't end with a block of 16", "channels that fill no block"),
     ("float operator sub: expected operands of int8 with one scale, found c, which nothing "
      "quantizes", "floats in the file"),
+    ("float operator Softmax: no range follows from the file; samples say one: --calibration X.npz",
+     "floats without ranges"),
     ("float operator sum", "operators without integers"),
     ("layout change on the way to the accelerator", "moves of elements"),
     ("a tensor of 5 dimensions has no channel blocks", "moves of elements"),

@@ -42,6 +42,7 @@ RULES = (
         "channels that fill no block",
         "layers whose channels are multiples of the block",
     ),
+    Rule("no range follows", "floats without ranges", "--calibration X.npz, samples of the inputs"),
     Rule(
         "nothing quantizes|is not quantized|expected quantized",
         "floats in the file",

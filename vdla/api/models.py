@@ -15,7 +15,7 @@ from vdla.isa.config import Config
 from vdla.names.configs import resolve_on
 from vdla.names.kinds import check_device
 from vdla.names.models import model_file
-from vdla.names.samples import ranges_of
+from vdla.names.samples import samples_of
 from vdla.names.schedules import tuned_functions, tuned_tiles
 from vdla.names.where import Code, Where
 from vdla.options import Compile, Run
@@ -83,7 +83,7 @@ def compile_options(options: Compile | Run, where: Where, code: Code) -> Options
     return replace(
         where.options(code, tuned_functions(options.records)),
         strict=options.strict,
-        ranges=ranges_of(options.calibration),
+        samples=samples_of(options.calibration),
         turns=options.turns,
         records=tuned_tiles(options.records, options.board),
         progress=options.progress,

@@ -1,4 +1,4 @@
-"""Samples of a model's inputs, and the ranges that they have."""
+"""Samples of a model's inputs: arrays, or an .npz file of such."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from vdla.runtime.errors import InputError
 Given = str | Path | Mapping[str, object]  # an .npz file, or arrays by the inputs' names
 
 
-def ranges_of(samples: Given | None) -> dict[str, tuple[float, float]]:
-    """The least and the greatest number of each input, by its name; none where there are no
-    samples.
+def samples_of(samples: Given | None) -> dict[str, np.ndarray]:
+    """The samples of each input, by its name; none where there are none.
 
     Raises:
         InputError: they aren't an .npz file of numbers, or arrays of such.
@@ -22,16 +21,18 @@ def ranges_of(samples: Given | None) -> dict[str, tuple[float, float]]:
     if samples is None:
         return {}
     arrays = samples if isinstance(samples, Mapping) else _read(Path(samples))
-    return {name: _ends(name, np.asarray(array)) for name, array in arrays.items()}
+    if not arrays:
+        raise InputError("--calibration: expected samples of the model's inputs, found none")
+    return {name: _numbers(name, np.asarray(array)) for name, array in arrays.items()}
 
 
-def _ends(name: str, array: np.ndarray) -> tuple[float, float]:
-    """The least and the greatest of an input's numbers."""
+def _numbers(name: str, array: np.ndarray) -> np.ndarray:
+    """An input's numbers, all of them finite."""
     if array.dtype.kind not in "fiub" or not array.size or not np.isfinite(array).all():
         numbers = array.dtype.kind in "fiub" and array.size
         content = "infinities or NaN" if numbers else f"{array.dtype}{list(array.shape)}"
         raise InputError(f"--calibration: {name}: expected finite numbers, found {content}")
-    return float(array.min()), float(array.max())
+    return array
 
 
 def _read(path: Path) -> dict[str, object]:

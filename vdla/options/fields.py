@@ -170,15 +170,15 @@ def strict() -> spelling.Default:
 
 
 def samples() -> spelling.Default:
-    """Samples of inputs, whose ranges follow from nothing else."""
+    """Samples of inputs, on which ranges of floats are measured."""
     return spelling.option(
         None, "--calibration", typed=Path | None, metavar="X.npz", compiles=True,
         only=[
             spelling.Only("device", "sim", "rtl", "board"),
             spelling.Only("strict", given=False),
         ],
-        help="Samples, one array per input: what a file adds to an input in floats becomes "
-        "integers of their range.",
+        help="Samples, one array per input: what a file leaves in floats between integers "
+        "becomes integers of the ranges that it has on them.",
     )  # fmt: skip
 
 

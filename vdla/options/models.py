@@ -40,8 +40,9 @@ class Compile(Placed):
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
     ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``strict`` leaves to the host what in
     integers isn't onnxruntime's result bit for bit: softmax, normalizations, recurrent cells.
-    ``calibration`` has samples, one array per input, or is an .npz of such: where a file adds to an
-    input in floats, that becomes integers of the samples' range.
+    ``calibration`` has one array per input, samples along the first axis, or is an .npz of such:
+    what a file leaves in floats between integers becomes integers of the ranges that it has on
+    them.
     ``turns`` is how often a loop may run whose number of turns no constant says.
     ``host`` gpu has a GPU run what the accelerator leaves; ``gpu`` is "opencl", or NVIDIA's
     architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.

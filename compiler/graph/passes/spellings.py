@@ -35,10 +35,11 @@ def respell(graph: Graph) -> Graph:
     before: y = Q(Where(mask, x, -1e4)), the mask constant
     after:  y = Q(min(x, DQ(most))), most -1e4 behind the mask and the largest integer before it
     """
-    return rewrite(graph, _as_product, _as_extremes, _as_integers, _with_one_scale)
+    return rewrite(graph, as_product, _as_extremes, _as_integers, _with_one_scale)
 
 
-def _as_product(node: ops.Einsum, editor: Editor) -> Made:
+def as_product(node: ops.Einsum, editor: Editor) -> Made:
+    """The product of stacks of matrices that an Einsum is."""
     return [*_product(node, editor)] or None
 
 
@@ -72,6 +73,8 @@ def _product(node: ops.Einsum, editor: Editor) -> Iterator[Node]:
     letters = [*stack, *rows, *columns]
     axes = [right.index(letter) for letter in letters]
     turned = _turned(f"{node.name}.product", node.output, axes, editor)
+    if node.name in editor.reasons:
+        editor.reasons[turned] = editor.reasons[node.name]
     yield ops.MatMul(name=turned, output=turned, a=names[0], b=names[1])
     perm = tuple(letters.index(letter) for letter in right)
     yield ops.Transpose(name=node.name, output=node.output, data=turned, perm=perm)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.measured import Measure
 from vdla.compiler.graph.ops.attention import QAttention
 from vdla.compiler.graph.passes import MOVING, Rewrite
 from vdla.compiler.graph.passes.affine import spell_affine
@@ -19,7 +20,6 @@ from vdla.compiler.graph.passes.round_images import round_images
 from vdla.compiler.graph.passes.round_weights import round_weights
 from vdla.compiler.graph.passes.spellings import respell
 from vdla.compiler.graph.passes.unroll import unroll
-from vdla.compiler.graph.ranges import Ends
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule import ScheduleError
@@ -96,8 +96,8 @@ class Accelerator(Target):
     None leaves all to the analytic model. ``strict`` leaves to the host what in integers isn't the
     float operators' result bit for bit. ``timing`` makes streams that only their cycles are wanted
     of: tuned layers of one geometry share their instructions, whatever numbers stand in these.
-    ``loops`` is where processes share scheduled loops. ``ranges`` are those of inputs, as far as
-    they are known.
+    ``loops`` is where processes share scheduled loops. ``measure`` gives ranges of tensors of
+    floats on samples, where there are any.
     """
 
     DEVICE: ClassVar[str] = ACCELERATOR
@@ -110,7 +110,7 @@ class Accelerator(Target):
     strict: bool = False
     timing: bool = False
     loops: LoopStore | None = None
-    ranges: Ends = field(default_factory=dict)
+    measure: Measure | None = None
 
     @property
     def capability(self) -> Capability:
@@ -127,7 +127,7 @@ class Accelerator(Target):
             return lambda graph: rewrite(graph, self.capability)
 
         def quantized(graph: Graph) -> Graph:
-            return quantize_floats(graph, self.capability, self.ranges)
+            return quantize_floats(graph, self.capability, self.measure)
 
         flips = frozenset((ops.FlipSign,))
         unrolled: Pass[Rewrite] = Pass("unroll", unroll)

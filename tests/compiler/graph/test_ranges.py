@@ -8,7 +8,7 @@ import pytest
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ranges import Ranges
+from vdla.compiler.graph.ranges import MARGIN, Ranges
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.types import TensorType
 
@@ -117,3 +117,39 @@ def test_an_input_has_the_range_that_is_given():
     assert not Ranges(graph).known
     low, high = Ranges(graph, {"x": (-1.0, 3.0)}).known["y"].ends
     assert (low, high) == pytest.approx((-2.0, 6.0), abs=1e-2)
+
+
+def test_samples_narrow_what_follows_from_rules_and_give_what_does_not():
+    """A measured range has a margin, and never goes beyond the rule's."""
+    f = Floats()
+    f.node(ops.Unary, "s", data="x", function="sigmoid")
+    f.node(ops.Softmax, "shares", data="x", axis=2)
+    f.node(ops.Reduce, "total", (2, 3, 1), data="s", function="sum", axes=(2,))
+    ends = {"x": (-1.0, 1.0), "s": (0.25, 0.75), "shares": (0.01, 0.05), "total": (4.0, 8.0)}
+    graph = f.graph("shares", "total")
+    rules, known = Ranges(graph).known, Ranges(graph, ends).known
+    assert "total" not in rules
+    assert known["total"].ends == (4.0 - 4 * MARGIN, 8.0 + 4 * MARGIN)
+    assert known["s"].ends == (0.25 - 0.5 * MARGIN, 0.75 + 0.5 * MARGIN)
+    assert known["shares"].ends == pytest.approx((0.01 - 0.04 * MARGIN, 0.05 + 0.04 * MARGIN))
+    assert known["x"].ends == rules["x"].ends  # integers', which nothing is beyond
+    wide = Ranges(graph, {"shares": (0.0, 7.0)}).known
+    assert wide["shares"].ends == (0.0, 1.0)
+
+
+def test_the_parts_of_a_normalization_have_no_range():
+    """They are computed in more bits than a tensor of integers would have."""
+    f = Floats()
+    f.node(ops.Reduce, "mean", (2, 3, 1), data="x", function="mean", axes=(2,))
+    f.node(ops.Binary, "above", a="x", b="mean", function="sub")
+    f.node(ops.Binary, "square", a="above", b="above", function="mul")
+    f.node(ops.Reduce, "power", (2, 3, 1), data="square", function="mean", axes=(2,))
+    f.node(ops.Add, "under", (2, 3, 1), a="power", b=f.constant("epsilon", 1e-5))
+    f.node(ops.Unary, "root", (2, 3, 1), data="under", function="sqrt")
+    f.node(ops.Binary, "y", a="above", b="root", function="div")
+    graph = f.graph("y")
+    parts = ("mean", "above", "square", "power", "under", "root")
+    ranges = Ranges(graph, dict.fromkeys((*parts, "y"), (-1.0, 1.0)))
+    assert ranges.inside == dict.fromkeys(parts, "x")
+    assert not ranges.known.keys() & {*parts}
+    assert "y" in ranges.known

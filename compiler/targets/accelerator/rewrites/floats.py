@@ -16,33 +16,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import floor, log2
-from types import MappingProxyType
 
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.boundaries import leading
 from vdla.compiler.graph.editor import Editor, Made, rewrite
 from vdla.compiler.graph.ir import STRICT, Graph, Node
+from vdla.compiler.graph.measured import Ends, Measure
 from vdla.compiler.graph.ops.quantize import AnyDequantize
 from vdla.compiler.graph.ops.wide import MOST, WEIGHT_BITS
 from vdla.compiler.graph.passes.fold import fold_scales
 from vdla.compiler.graph.passes.images import as_images
 from vdla.compiler.graph.passes.move_qdq import move_qdq
 from vdla.compiler.graph.passes.to_int8 import to_int8
-from vdla.compiler.graph.ranges import MOVES, Ends, Ranges
+from vdla.compiler.graph.ranges import MOVES, Ranges
 from vdla.compiler.graph.types import TensorType
 from vdla.compiler.targets.accelerator.capability import Capability
+from vdla.compiler.targets.accelerator.rewrites.float_products import (
+    quantize_products,
+    spell_products,
+    without_ranges,
+)
 from vdla.compiler.targets.accelerator.rewrites.integers import LEAST, Behind
 
-NONE: Ends = MappingProxyType({})
 FLOATS = "floats in the file; without --strict they'd be integers of 16 bits"
 BELOW = 12.0  # of the middle of scores: e**-12 of it is no share in int8
 ROOM = 1 + 2.0**-10  # for the rounding of weights and of the result
 PLAIN = (ops.Relu, ops.Clip)  # which are bounds of the operator before them
 
 
-def quantize_floats(graph: Graph, accelerator: Capability, inputs: Ends = NONE) -> Graph:
-    """Quantizes floats between integers; ``inputs`` are ranges of what the caller gives.
+def quantize_floats(graph: Graph, accelerator: Capability, measure: Measure | None = None) -> Graph:
+    """Quantizes floats between integers; ``measure`` gives ranges of them on samples.
 
     before: h = Add(x, Dequantize(p)); y = Quantize(LayerNorm(h)); …Add(h, …)
     after:  h = Add(x, Dequantize(p)); i = Quantize16(h); r = Dequantize16(i);
@@ -53,13 +58,21 @@ def quantize_floats(graph: Graph, accelerator: Capability, inputs: Ends = NONE) 
     """
     if not graph.of(ops.Quantize):
         return graph
-    floats = _Floats(graph, inputs)
-    if not floats.chosen:
-        return graph
+    if measure is not None and not accelerator.strict:
+        ready = spell_products(_ready(graph))
+        if ends := measure(ready):
+            ready = quantize_products(ready, Ranges(ready, ends))
+            return move_qdq(_Floats(ready, ends).quantized())
+    floats = _Floats(graph, {})
     if accelerator.strict:
-        return floats.refused()
-    ready = rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
-    return move_qdq(_Floats(ready, inputs).quantized())
+        return floats.refused() if floats.chosen else graph
+    graph = without_ranges(graph, floats.ranges)
+    return move_qdq(_Floats(_ready(graph), {}).quantized()) if floats.chosen else graph
+
+
+def _ready(graph: Graph) -> Graph:
+    """The graph with images, and with scales in quantizations."""
+    return rewrite(to_int8(fold_scales(as_images(graph))), _unscaled)
 
 
 def _unscaled(node: ops.Quantize, editor: Editor) -> Made:
@@ -104,7 +117,7 @@ class _Floats:
     """
 
     graph: Graph
-    inputs: Ends
+    measured: Ends
     wide: set[str] = field(default_factory=set)
     ends: dict[str, list[ops.Quantize]] = field(default_factory=dict)
     scores: set[str] = field(default_factory=set)
@@ -116,9 +129,9 @@ class _Floats:
     scales: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ranges = Ranges(self.graph, self.inputs)
+        self.ranges = Ranges(self.graph, self.measured)
         self.around = self.ranges.around
-        self.leads = _leading(self.graph)
+        self.leads = leading(self.graph)
         for node in reversed(self.graph.nodes):
             self._look(node)
         self.wide -= self.eight
@@ -371,13 +384,3 @@ class _Floats:
                 least, most = self.ranges.known[each].ends
                 low = max(low, min(least, (least + most) / 2 - BELOW))
         return low, max(high, low)
-
-
-def _leading(graph: Graph) -> set[str]:
-    """The tensors that lead to a quantization, by way of floats."""
-    result = set[str]()
-    for node in reversed(graph.nodes):
-        leads = isinstance(node, ops.Quantize) or not result.isdisjoint(node.outputs)
-        if leads and not isinstance(node, AnyDequantize):
-            result.update(node.inputs)
-    return result

@@ -21,8 +21,10 @@ from vdla.compiler.graph.editor import Made
 from vdla.compiler.graph.form import Form, Order, Places, form_of, nearest_order, shared
 from vdla.compiler.graph.ir import STRICT, Graph, Node
 from vdla.compiler.graph.ops.exchange import QExchange
+from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.recurrent import QGates
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.ops.wide import QWideSum
 from vdla.compiler.targets.accelerator.capability import Capability
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE
@@ -357,4 +359,11 @@ class _Sequences(ImageWays):
             name: self.editor.constant(f"{node.name}.{name}", array)
             for name, array in cluster.constants().items()
         }
-        return replace(cluster.node(node.name, images, output, order), **arrays)
+        made = replace(cluster.node(node.name, images, output, order), **arrays)
+        odd = isinstance(made, QMatMul) and self.shape(made.a)[1] % self.lanes
+        return made.renamed({image: self.with_zeros(image) for image in images}) if odd else made
+
+    def with_zeros(self, image: str) -> str:
+        """An image whose lanes without a channel are zeros, as those of one are that was turned."""
+        turned = self.editor.maker(image, QTransposeImage)
+        return image if turned else self.exchanged(self.exchanged(image))

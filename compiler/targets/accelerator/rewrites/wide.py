@@ -79,7 +79,7 @@ def fuse_wide(graph: Graph, accelerator: Capability) -> Graph:
             return nodes  # which becomes an image later
         return nodes if all(of_any_fill.takes(each, e) for each in work) else None
 
-    return rewrite(graph, _moved, fused)
+    return rewrite(graph, _moved, _moved_before, fused)
 
 
 def _symmetric(node: Quantize16, editor: Editor) -> Made:
@@ -120,6 +120,21 @@ def _moved(node: Quantize16, editor: Editor) -> Made:
     if not same or kinds != {"int32"}:
         return None
     return ops.Reshape(name=reshape.name, output=node.output, data=source.data)
+
+
+def _moved_before(node: Dequantize16, editor: Editor) -> Made:
+    """The real numbers of integers that are reshaped, in the place of a reshape of them that
+    nothing quantizes."""
+    reshape = editor.own_reader(node.output, ops.Reshape)
+    if reshape is None or node.axis is not None or editor.tensors[node.data].dtype != "int32":
+        return None
+    if editor.readers_of(reshape.output, Scaled):
+        return None
+    kind = replace(editor.tensors[node.data], shape=editor.shape(reshape.output))
+    bits = editor.tensor(f"{reshape.output}.integers", kind)
+    editor.erase(reshape)
+    moved = ops.Reshape(name=reshape.name, output=bits, data=node.data)
+    return [moved, replace(node, output=reshape.output, data=bits)]
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from float_blocks import FEATURES, Block, joined, on_host, samples, unfused, write
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
 import vdla
-from vdla.compiler.build import placed_graph
+from vdla.compiler.build import Options, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.byte_sum import QByteSum
@@ -23,46 +22,6 @@ from vdla.compiler.targets.accelerator.rewrites.floats import FLOATS, quantize_f
 from vdla.isa.config import load_config
 
 FULL = load_config("paper-full")
-FEATURES, LENGTH = 32, 20
-
-
-class Block:
-    """Two layers of a transformer without attention, normalized first or last."""
-
-    def __init__(self, seed=0):
-        self.rng, self.nodes, self.constants = np.random.default_rng(seed), [], []
-
-    def constant(self, array):
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(array, np.float32), name))
-        return name
-
-    def node(self, op, *data, **attributes):
-        name = f"{op.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, [*data], [name], name=name, **attributes))
-        return name
-
-    def linear(self, x, inputs, outputs):
-        weight = self.rng.standard_normal((inputs, outputs)) / np.sqrt(inputs)
-        product = self.node("MatMul", x, self.constant(weight))
-        return self.node("Add", product, self.constant(self.rng.normal(0, 0.5, outputs)))
-
-    def norm(self, x):
-        gamma, beta = self.rng.uniform(0.5, 1.5, FEATURES), self.rng.normal(0, 0.3, FEATURES)
-        return self.node("LayerNormalization", x, self.constant(gamma), self.constant(beta))
-
-    def gelu(self, x):
-        half = self.node("Mul", x, self.constant(np.sqrt(0.5)))
-        more = self.node("Add", self.node("Erf", half), self.constant(1.0))
-        return self.node("Mul", self.node("Mul", x, more), self.constant(0.5))
-
-    def model(self, output):
-        def kind(name):
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, LENGTH, FEATURES))
-
-        graph = helper.make_graph(self.nodes, "block", [kind("x")], [kind(output)], self.constants)
-        opset = helper.make_opsetid("", 17)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=9)
 
 
 def network(last=False):
@@ -73,25 +32,6 @@ def network(last=False):
         x = b.node("Add", x, b.linear(b.gelu(y), 64, FEATURES))
         x = b.norm(x) if last else x
     return b.model(b.linear(x if last else b.norm(x), FEATURES, FEATURES))
-
-
-def samples(count=4, seed=1):
-    rng = np.random.default_rng(seed)
-    return [
-        {"x": rng.standard_normal((1, LENGTH, FEATURES)).astype(np.float32)} for _ in range(count)
-    ]
-
-
-def write(model, path, **options):
-    rest = iter(samples())
-
-    class Reader(CalibrationDataReader):
-        def get_next(self):
-            return next(rest, None)
-
-    kinds = {"activation_type": QuantType.QInt8, "weight_type": QuantType.QInt8, **options}
-    quantize_static(model, path, Reader(), op_types_to_quantize=["MatMul"], **kinds)
-    return path
 
 
 def with_float_residuals(path):
@@ -107,18 +47,6 @@ def with_float_residuals(path):
                 node.input[number] = real
     onnx.save(model, str(path))
     return path
-
-
-def unfused(path, inputs):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options).run(None, inputs)[0]
-
-
-def on_host(rows):
-    """The operators of the host between the accelerator's first and last."""
-    places = [n for n, row in enumerate(rows) if row["device"] == "vdla"]
-    return [row for row in rows[places[0] : places[-1] + 1] if row["device"] != "vdla"]
 
 
 STYLES = {
@@ -206,24 +134,38 @@ def test_an_inputs_range_comes_from_samples(tmp_path):
     path = write(residual_of_input(), tmp_path / "q.onnx")
     without = vdla.compile(path, config=FULL)
     assert on_host(without.metadata["placement"])
-    given = {"x": np.concatenate([each["x"] for each in samples()])}
-    module = vdla.compile(path, config=FULL, calibration=given)
+    module = vdla.compile(path, config=FULL, calibration=joined(samples()))
     assert not on_host(module.metadata["placement"])
     (inputs,) = samples(1, seed=9)
     results = [next(iter(vdla.run(m, inputs).outputs.values())) for m in (module, without)]
     assert np.abs(results[0] - results[1]).max() <= 0.04 * np.abs(results[1]).max()
 
 
-def test_a_graph_that_is_quantized_stays_as_it_is(tmp_path):
+def quantized_whole(path):
     rest = iter(samples())
 
     class Reader(CalibrationDataReader):
         def get_next(self):
             return next(rest, None)
 
-    quantize_static(network(), tmp_path / "q.onnx", Reader(), weight_type=QuantType.QInt8)
-    graph = import_onnx(tmp_path / "q.onnx")
+    quantize_static(network(), path, Reader(), weight_type=QuantType.QInt8)
+    return path
+
+
+def test_a_graph_that_is_quantized_stays_as_it_is(tmp_path):
+    graph = import_onnx(quantized_whole(tmp_path / "q.onnx"))
     assert quantize_floats(graph, Capability(FULL)) is graph
+
+
+def test_samples_change_nothing_where_all_is_quantized(tmp_path):
+    path, (inputs,) = quantized_whole(tmp_path / "q.onnx"), samples(1, seed=9)
+    graphs = [
+        placed_graph(import_onnx(path), FULL, Options(samples=given))[0]
+        for given in ({}, joined(samples()))
+    ]
+    assert [len(graph.nodes) for graph in graphs] == [len(graphs[0].nodes)] * 2
+    results = [evaluate(graph, inputs)[graph.outputs[0]] for graph in graphs]
+    np.testing.assert_array_equal(*results)
 
 
 def test_sums_lie_as_bytes_bit_for_bit(tmp_path):
