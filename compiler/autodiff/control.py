@@ -101,7 +101,7 @@ def _back_through_scan(walk: Walk, node: ops.Scan, begin: Begin) -> None:
 
 
 def _with_states(trace: Trace, node: ops.Scan, carried: Sequence[Array]) -> list[Array]:
-    """What each turn of a loop began with, which the loop gives as well from now on."""
+    """The states that the turns of a loop begin with, which it gives as well from now on."""
     body = node.body
     names = [
         trace.tensor(f"{node.name}.states", TensorType((node.turns, *each.shape), str(each.dtype)))

@@ -178,8 +178,8 @@ def _where(node: ops.Where, x: Sequence[Array], y: Array, d: Array) -> Gradients
 
 @rule(ops.Quantize)
 def _quantize(node: ops.Quantize, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    """As if nothing were rounded, where no limit is met (Bengio et al., arXiv:1308.3432): ``d`` is
-    the gradient of the number that the integers stand for."""
+    """The gradient as if nothing were rounded, where no limit is met (Bengio et al.,
+    arXiv:1308.3432); ``d`` is that of the numbers that integers stand for."""
     scale, zero = (node.along(each, y.ndim) for each in (node.scale, node.zero_point))
     limits = np.iinfo(y.dtype)
     low, high = ((n - zero) * scale for n in (limits.min - 0.5, limits.max + 0.5))

@@ -38,7 +38,7 @@ def returned(d: Array, tables: Sequence[Places], shape: Sequence[int]) -> Array:
 
 
 def _along(d: Array, axis: int, table: Places, size: int) -> Array:
-    """The same for one axis."""
+    """The gradient of data of which elements along one axis were read."""
     readers: list[list[int]] = [[] for _ in range(size)]
     for number, place in enumerate(table):
         if place != OUTSIDE:

@@ -9,7 +9,7 @@ like any other, and have gradients themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Node
@@ -20,7 +20,7 @@ from vdla.compiler.tracing.nodes import add
 from vdla.compiler.tracing.shapes import SUM
 
 Gradients = Sequence[Array | None] | None  # None where a node of such fields has no gradient
-Rule = Callable[[Any, Sequence[Array], Array, Array], Gradients]
+Rule = Callable[..., Gradients]  # of a node, its operands, its result, the result's gradient
 R = TypeVar("R", bound=Rule)
 
 

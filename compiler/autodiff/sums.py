@@ -100,7 +100,7 @@ def _cumulate(node: ops.Cumulate, x: Sequence[Array], y: Array, d: Array) -> Gra
 
 @rule(ops.Softmax)
 def _softmax(node: ops.Softmax, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    """Of shares alone: no exponential, and no quotient."""
+    """The gradient by the shares alone, without an exponential or a quotient."""
     scaled = d * y
     return [scaled - y * SUM(scaled, axis=node.axis, keepdims=True)]
 
