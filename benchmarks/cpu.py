@@ -1,23 +1,26 @@
-"""Networks on the processor: vdla's time beside onnxruntime's, interleaved, in one run.
+"""Networks on the processor: vdla's time beside that of others, interleaved, in one run.
 
     python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
-                             [--threads 1,2] [--target native] [--runs 30] [--layers] [--json]
+                             [--threads 1,2] [--target native] [--peers onnxruntime,openvino]
+                             [--runs 30] [--layers] [--json]
     python benchmarks/cpu.py --products | --convolutions [--runs 30] [--json]
 
-Both run one input on as many threads; onnxruntime has its default graph optimization. What is
-timed is the second of two runs in a row, as in a program that runs a network again and again.
+All run one input on as many threads (``peers.py`` says with which settings); by default the only
+peer is onnxruntime. What is timed is the second of two runs in a row, as in a program that runs a
+network again and again.
 
 int8 and uint8 are the activations' types in onnxruntime's own quantization (QDQ, weights int8 per
-channel); both runtimes run the same file. The networks and their weights are those of
+channel); all runtimes run the same file. The networks and their weights are those of
 ``compiler/models``.
 
-A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
-disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
-output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
-matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
-(``compiler/targets/processor/peak.py``); ``--convolutions`` prints convolutions of floats to
-numbers of channels that fill no vector, likewise. By ``--target x86-64-v3`` vdla uses that
-processor's instructions.
+A ratio is vdla's time over a peer's: of the shortest runs, which others' work on the machine
+disturbs least; ``--json`` has that of the medians, too. ``÷ fastest`` is the ratio to whichever
+peer is faster, and a dash a peer that refuses the file. ``error`` is the largest difference of
+outputs from onnxruntime's over the largest output. ``--layers`` prints each function's time
+instead. ``--products`` prints square products of matrices, of floats and of uint8 by int8 weights,
+and what share they have of the processor's peak (``compiler/targets/processor/peak.py``);
+``--convolutions`` prints convolutions of floats to numbers of channels that fill no vector,
+likewise. By ``--target x86-64-v3`` vdla uses that processor's instructions.
 """
 
 from __future__ import annotations
@@ -26,28 +29,28 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import onnx
-import onnxruntime
+import peers
 import sequences
 from onnx import TensorProto, helper, numpy_helper
-from rich.console import Console
+from peers import Job, Peer, Times, session_of
 from rich.table import Table
 
 import vdla
 from vdla.analysis.profile import ProfiledStep, profile
 from vdla.compiler.models import networks
 from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.recipe import Recipe
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor
 
@@ -64,23 +67,19 @@ CONVOLUTIONS = {  # data, weights, stride along a row
     "5 x 5, 16 to 6": ((1, 16, 100, 100), (6, 16, 5, 5), 2),
     "3 x 3, 3 to 10": ((1, 3, 102, 103), (10, 3, 3, 3), 1),
 }
-PAUSE = 0.1  # seconds before each turn: onnxruntime's threads look for work for some 50 ms
 PEAK_EVERY = 10  # runs of a product
 
 
 @dataclass(frozen=True)
 class Row:
-    """One network: times in milliseconds, of one input; ``onnxruntime`` is its version."""
+    """One network, of one input; ``versions`` are the peers'."""
 
     model: str
     dtype: str
     threads: int
     isa: str
-    onnxruntime: str
-    ours_ms: float
-    onnxruntime_ms: float
-    ratio: float
-    median_ratio: float
+    times: Times
+    versions: dict[str, str]
     error: float
     compile_s: float
 
@@ -127,22 +126,18 @@ def compiled(model: str, dtype: str, target: str, folder: Path) -> Case:
     return Case(model, dtype, instructions, path, module, time.perf_counter() - start)
 
 
-def compare(case: Case, threads: int, runs: int) -> Row:
-    """Both on random inputs, in turns."""
+def compare(case: Case, among: Sequence[Peer], threads: int, runs: int) -> Row:
+    """All on random inputs, in turns."""
     module, path = case.module, case.path
-    ready, session = Executor(module, threads=threads), session_of(path, threads)
-    given = inputs_of(module)
-    result, wanted = ready.run(given).outputs, session.run(None, given)
+    ready, given = Executor(module, threads=threads), inputs_of(module)
+    result, wanted = ready.run(given).outputs, session_of(str(path), threads).run(None, given)
     error = max(
         float(np.abs(result[name] - want).max() / np.abs(want).max())
         for name, want in zip(module.outputs, wanted, strict=True)
     )
-    ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))
-    return Row(
-        case.model, case.dtype, threads, case.isa, onnxruntime.__version__, 1e3 * min(ours),
-        1e3 * min(theirs), min(ours) / min(theirs), median(ours) / median(theirs), error,
-        case.seconds,
-    )  # fmt: skip
+    times = peers.timed(among, ready.run, Job(path, given, threads, runs))
+    versions = {peer.name: peer.version for peer in among}
+    return Row(case.model, case.dtype, threads, case.isa, times, versions, error, case.seconds)
 
 
 def inputs_of(module: Any) -> dict[str, Any]:
@@ -157,27 +152,6 @@ def inputs_of(module: Any) -> dict[str, Any]:
     }
 
 
-def session_of(path: Path, threads: int) -> Any:
-    """A session of onnxruntime."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 3  # errors alone: a file may be wrong about its own shapes
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
-    """Seconds of each run of each, in turns; before each that counts is one that doesn't."""
-    seconds: list[list[float]] = [[] for _ in which]
-    for _ in range(runs):
-        for one, times in zip(which, seconds, strict=True):
-            time.sleep(PAUSE)
-            one()
-            start = time.perf_counter()
-            one()
-            times.append(time.perf_counter() - start)
-    return seconds
-
-
 def path_of(model: str, dtype: str, folder: Path) -> Path:
     """The ONNX file of a network, made in ``folder`` if it isn't there."""
     path = folder / f"{model}-{dtype}.onnx"
@@ -187,7 +161,7 @@ def path_of(model: str, dtype: str, folder: Path) -> Path:
         onnx.save({**IMAGES, **SEQUENCES}[model](), path)
         return path
     samples = [{"input": x[None]} for x in networks.calibration(networks.IMAGE)]
-    quantize_model(IMAGES[model](), path, samples, unsigned=dtype == "uint8")
+    quantize_model(IMAGES[model](), path, samples, Recipe(unsigned=dtype == "uint8"))
     return path
 
 
@@ -268,7 +242,11 @@ def operators(cases: Iterable[Operator], folder: Path, runs: int) -> Iterator[Op
         path, dtype = folder / "operator.onnx", case.dtype
         onnx.save(helper.make_model(case.graph, opset_imports=[opset], ir_version=8), path)
         module = vdla.compile(path, device="cpu")
-        ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
+        ready, session, given = (
+            Executor(module, threads=1),
+            session_of(str(path), 1),
+            inputs_of(module),
+        )
         ours, theirs, most = list[float](), list[float](), 0.0
         for number in range(runs):
             if number % PEAK_EVERY == 0:  # the clock changes with the load
@@ -287,44 +265,81 @@ def listed(text: str) -> list[str]:
     return text.split(",")
 
 
-def main() -> None:
-    """Prints the rows."""
+def arguments() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=listed, default=[*IMAGES, *SEQUENCES])
     parser.add_argument("--dtypes", type=listed, default=["float32", "int8", "uint8"])
     parser.add_argument("--threads", type=listed, default=["1", "2"])
     parser.add_argument("--target", default="native")
+    parser.add_argument("--peers", type=peers.peers_named, default="onnxruntime")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--products", action="store_true")
     parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    console, rows = Console(), list[Row | OperatorRow]()
-    alone = [*(products() if arguments.products else ()),
-             *(convolutions() if arguments.convolutions else ())]  # fmt: skip
+    return parser.parse_args()
+
+
+def cases(chosen: argparse.Namespace, folder: Path) -> Iterator[Case]:
+    """The networks, compiled one after the other."""
+    for model, dtype in product(chosen.models, chosen.dtypes):
+        if dtype == "float32" or model in QUANTIZED:
+            yield compiled(model, dtype, chosen.target, folder)
+
+
+def network_table(rows: Sequence[Row], among: Sequence[Peer]) -> Table:
+    """Networks' rows for people, and the ratios' means."""
+    names = [peer.name for peer in among]
+    table = Table(
+        "model", "dtype", "threads", *peers.titles(names), "error", "compile s",
+        caption=peers.machine_line(among), caption_justify="left",
+    )  # fmt: skip
+    for row in rows:
+        behind = map(peers.shown, (row.error, row.compile_s))
+        named = (row.model, row.dtype, str(row.threads))
+        table.add_row(*named, *peers.cells(row.times, names), *behind)
+    for title, cells in peers.summary([row.times for row in rows], names):
+        table.add_row(title, "", "", *cells)
+    return table
+
+
+def operator_table(rows: Sequence[OperatorRow]) -> Table:
+    """Operators' rows for people."""
+    table = Table(*asdict(rows[0]))
+    for row in rows:
+        values = vars(row).values()
+        table.add_row(*(peers.shown(v) if isinstance(v, float) else str(v) for v in values))
+    return table
+
+
+def main() -> None:
+    """Prints the rows."""
+    chosen, console = arguments(), peers.console()
+    alone = [*(products() if chosen.products else ()),
+             *(convolutions() if chosen.convolutions else ())]  # fmt: skip
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        rows += operators(alone, folder, arguments.runs)
-        for model, dtype in [] if alone else product(arguments.models, arguments.dtypes):
-            if dtype != "float32" and model not in QUANTIZED:
+        folder, rows = Path(name), list[Row]()
+        if alone:
+            results = [*operators(alone, folder, chosen.runs)]
+            emit(results, operator_table(results), chosen.json)
+            return
+        for case in cases(chosen, folder):
+            if chosen.layers:
+                console.print(f"{case.model} {case.dtype}", layers(case.module, chosen.runs))
                 continue
-            case = compiled(model, dtype, arguments.target, folder)
-            if arguments.layers:
-                console.print(f"{model} {dtype}", layers(case.module, arguments.runs))
-                continue
-            for threads in map(int, arguments.threads):
-                if threads <= (os.cpu_count() or 1):
-                    rows.append(compare(case, threads, arguments.runs))
-    if arguments.json:
+            counts = [n for n in map(int, chosen.threads) if n <= (os.cpu_count() or 1)]
+            rows += [compare(case, chosen.peers, threads, chosen.runs) for threads in counts]
+    if rows:
+        emit(rows, network_table(rows, chosen.peers), chosen.json)
+
+
+def emit(rows: Sequence[Row | OperatorRow], table: Table, as_json: bool) -> None:
+    """Prints rows for programs or for people."""
+    if as_json:
         print(json.dumps([asdict(row) for row in rows]))
-    elif rows:
-        table = Table(*asdict(rows[0]))
-        for row in rows:
-            table.add_row(
-                *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in vars(row).values())
-            )
-        console.print(table)
+    else:
+        peers.console().print(table)
 
 
 if __name__ == "__main__":
