@@ -1,5 +1,5 @@
 ; From pool.c by python -m vdla.runtime.pool.generate
-; ziglang 0.17.1, SHA-256 986f2e939d39c8d63e5b1fa7b0fa78a84e2580180ba84ffc301964a9ece02ec6
+; ziglang 0.17.1, SHA-256 8be76d88a5c270309fb327b84fa9a4de625b264470127989b36651f3304c8bcc
 
 %struct.time = type { i32, i32 }
 %struct.call = type { ptr, ptr }
@@ -670,17 +670,20 @@ define void @vdla_work(ptr %pool) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 4
   %times = alloca i32, align 4
+  %before = alloca i64, align 8
   %idle = alloca i32, align 4
   %open = alloca i8, align 1
   %atomic-temp = alloca i32, align 4
   store ptr %pool, ptr %pool.addr, align 4
   store i32 0, ptr %times, align 4
+  %call = call i64 @vdla_flush()
+  store i64 %call, ptr %before, align 8
   br label %while.cond
 
 while.cond:
   %0 = load ptr, ptr %pool.addr, align 4
-  %call = call i32 @sleep_while_closed(ptr %0)
-  %cmp = icmp ne i32 %call, 2
+  %call1 = call i32 @sleep_while_closed(ptr %0)
+  %cmp = icmp ne i32 %call1, 2
   br i1 %cmp, label %while.body, label %while.end
 
 while.body:
@@ -689,8 +692,8 @@ while.body:
 
 for.cond:
   %1 = load i32, ptr %idle, align 4
-  %cmp1 = icmp ule i32 %1, 2048
-  br i1 %cmp1, label %for.body, label %for.end
+  %cmp2 = icmp ule i32 %1, 2048
+  br i1 %cmp2, label %for.body, label %for.end
 
 for.body:
   %2 = load ptr, ptr %pool.addr, align 4
@@ -700,8 +703,8 @@ for.body:
   %4 = load atomic i32, ptr %state monotonic, align 64
   store i32 %4, ptr %atomic-temp, align 4
   %5 = load i32, ptr %atomic-temp, align 4
-  %cmp2 = icmp eq i32 %5, 0
-  %storedv = zext i1 %cmp2 to i8
+  %cmp3 = icmp eq i32 %5, 0
+  %storedv = zext i1 %cmp3 to i8
   store i8 %storedv, ptr %open, align 1
   %6 = load i8, ptr %open, align 1
   %loadedv = trunc i8 %6 to i1
@@ -728,8 +731,12 @@ for.end:
   br label %while.cond
 
 while.end:
+  %8 = load i64, ptr %before, align 8
+  call void @vdla_restore(i64 %8)
   ret void
 }
+
+declare i64 @vdla_flush()
 
 define internal i32 @sleep_while_closed(ptr %pool) nounwind {
 entry:
@@ -771,6 +778,8 @@ while.end:
   %7 = load i32, ptr %state, align 4
   ret i32 %7
 }
+
+declare void @vdla_restore(i64)
 
 declare ptr @memcpy(ptr, ptr, i32)
 
