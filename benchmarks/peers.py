@@ -39,7 +39,11 @@ class Peer(Protocol):
     version: str
 
     def ready(self, path: Path, shapes: Mapping[str, Sequence[int]], threads: int) -> Run:
-        """What runs a file on inputs of some shapes; raises what it likes where it can't."""
+        """Function that runs a file on inputs of some shapes.
+
+        Raises:
+            Exception: any, where the runtime refuses the file.
+        """
 
 
 class Onnxruntime:
@@ -226,13 +230,13 @@ def shown(value: float | None) -> str:
 
 
 def console(stderr: bool = False) -> Console:
-    """Where tables are printed: wide enough for them where it is no terminal."""
+    """A console for tables, wide enough for them where it is no terminal."""
     result = Console(stderr=stderr)
     return result if result.is_terminal else Console(stderr=stderr, width=COLUMNS)
 
 
 def machine_line(peers: Iterable[Peer]) -> str:
-    """What stands beside a table: this processor's instructions, the peers and their versions."""
+    """A line beside a table: this processor's instructions, the peers and their versions."""
     return "; ".join([instructions(), *(f"{peer.name} {peer.version}" for peer in peers)])
 
 

@@ -61,7 +61,7 @@ def _function(module: ll.Module, name: str, kind: ll.FunctionType) -> ll.Functio
 
 
 def _x86(module: ll.Module, machine: str) -> Access:
-    """What reads MXCSR and what writes it, each by way of memory."""
+    """Reads of MXCSR and writes of it, each by way of memory."""
     kind = ll.FunctionType(VOID, [POINTER])
     store = ll.Function(module, kind, "llvm.x86.sse.stmxcsr")
     load = ll.Function(module, kind, "llvm.x86.sse.ldmxcsr")
@@ -80,7 +80,7 @@ def _x86(module: ll.Module, machine: str) -> Access:
 
 
 def _arm(module: ll.Module, machine: str) -> Access:
-    """What reads FPCR or FPSCR and what writes it."""
+    """Reads of FPCR or FPSCR and writes of it."""
     kind, name = (I32, "arm.{}.fpscr") if machine == "arm" else (I64, "aarch64.{}.fpcr")
     read = ll.Function(module, ll.FunctionType(kind, []), f"llvm.{name.format('get')}")
     write = ll.Function(module, ll.FunctionType(VOID, [kind]), f"llvm.{name.format('set')}")
