@@ -2,7 +2,7 @@
 
     python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
                              [--threads 1,2] [--target native] [--peers onnxruntime,openvino]
-                             [--runs 30] [--layers] [--json]
+                             [--clock wall|processor] [--runs 30] [--layers] [--json]
     python benchmarks/cpu.py --products | --convolutions [--runs 30] [--json]
 
 All run one input on as many threads (``peers.py`` says with which settings); by default the only
@@ -14,7 +14,8 @@ channel); all runtimes run the same file. The networks and their weights are tho
 ``compiler/models``.
 
 A ratio is vdla's time over a peer's: of the shortest runs, which others' work on the machine
-disturbs least; ``--json`` has that of the medians, too. ``÷ fastest`` is the ratio to whichever
+disturbs least, by the wall's clock, or of one thread's processor time. ``--json`` has that of the
+medians, too. ``÷ fastest`` is the ratio to whichever
 peer is faster, and a dash a peer that refuses the file. ``error`` is the largest difference of
 outputs from onnxruntime's over the largest output. ``--layers`` prints each function's time
 instead. ``--products`` prints square products of matrices, of floats and of uint8 by int8 weights,
@@ -126,7 +127,7 @@ def compiled(model: str, dtype: str, target: str, folder: Path) -> Case:
     return Case(model, dtype, instructions, path, module, time.perf_counter() - start)
 
 
-def compare(case: Case, among: Sequence[Peer], threads: int, runs: int) -> Row:
+def compare(case: Case, chosen: argparse.Namespace, threads: int) -> Row:
     """All on random inputs, in turns."""
     module, path = case.module, case.path
     ready, given = Executor(module, threads=threads), inputs_of(module)
@@ -135,8 +136,9 @@ def compare(case: Case, among: Sequence[Peer], threads: int, runs: int) -> Row:
         float(np.abs(result[name] - want).max() / np.abs(want).max())
         for name, want in zip(module.outputs, wanted, strict=True)
     )
-    times = peers.timed(among, ready.run, Job(path, given, threads, runs))
-    versions = {peer.name: peer.version for peer in among}
+    job = Job(path, given, threads, chosen.runs, chosen.clock)
+    times = peers.timed(chosen.peers, ready.run, job)
+    versions = {peer.name: peer.version for peer in chosen.peers}
     return Row(case.model, case.dtype, threads, case.isa, times, versions, error, case.seconds)
 
 
@@ -272,13 +274,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtypes", type=listed, default=["float32", "int8", "uint8"])
     parser.add_argument("--threads", type=listed, default=["1", "2"])
     parser.add_argument("--target", default="native")
-    parser.add_argument("--peers", type=peers.peers_named, default="onnxruntime")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--products", action="store_true")
     parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    peers.add_options(parser)
+    chosen = parser.parse_args()
+    peers.check_clock(parser, chosen.clock, max(map(int, chosen.threads)))
+    return chosen
 
 
 def cases(chosen: argparse.Namespace, folder: Path) -> Iterator[Case]:
@@ -329,7 +333,7 @@ def main() -> None:
                 console.print(f"{case.model} {case.dtype}", layers(case.module, chosen.runs))
                 continue
             counts = [n for n in map(int, chosen.threads) if n <= (os.cpu_count() or 1)]
-            rows += [compare(case, chosen.peers, threads, chosen.runs) for threads in counts]
+            rows += [compare(case, chosen, threads) for threads in counts]
     if rows:
         emit(rows, network_table(rows, chosen.peers), chosen.json)
 

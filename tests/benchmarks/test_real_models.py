@@ -158,6 +158,11 @@ class Fake:
 FAKE = Fake("fake")
 
 
+def chosen(among):
+    """Options of the command line."""
+    return argparse.Namespace(peers=among, threads=1, runs=2, clock="wall")
+
+
 def ratios(table, name="÷ fake"):
     """What a table's column of them says."""
     (column,) = (column for column in table.columns if column.header == name)
@@ -183,8 +188,7 @@ def test_one_that_cannot_be_fetched_has_a_row_and_the_others_go_on(
     monkeypatch.setattr(subprocess, "run", fails)
     models = [RealModel("absent", "a.onnx", "p==1"), RealModel("here", str(path))]
     console = Console(file=io.StringIO(), width=200)
-    options = argparse.Namespace(peers=[FAKE], threads=1, runs=2)
-    absent, here = real_models.progress(models, options, console)
+    absent, here = real_models.progress(models, chosen([FAKE]), console)
     assert absent == real_models.Row("absent", f"p==1 {reason}")
     assert (here.model, here.refused, here.right, here.by_onnxruntime) == ("here", "", True, [])
     times = here.times
@@ -215,7 +219,7 @@ def test_no_row_without_a_reason_or_times():
 def test_a_peer_that_refuses_a_file_is_a_dash(tmp_path):
     model = RealModel("here", str(save(tmp_path / "m.onnx", 2, 3)))
     among = [FAKE, Fake("other", refuses=True)]
-    row = real_models.measure(model, among, 1, 1)
+    row = real_models.measure(model, chosen(among))
     assert (row.refused, row.times.ratios.keys()) == ("", {"fake"})
     table = real_models.table([row], among)
     assert ratios(table, "÷ other") == ["–"] * 3
@@ -223,7 +227,7 @@ def test_a_peer_that_refuses_a_file_is_a_dash(tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    row = real_models.measure(RealModel("none", str(tmp_path / "none.onnx")), [FAKE], 1, 1)
+    row = real_models.measure(RealModel("none", str(tmp_path / "none.onnx")), chosen([FAKE]))
     assert "none.onnx" in row.refused
 
 
