@@ -12,7 +12,8 @@ Deep Learning Convolutions on SIMD Architectures", SC'18)::
 
 The tile has as many places and blocks as registers hold sums, beside the weights and one element:
 some columns of a row, or of several rows where the image is narrow. Weights are rearranged at
-compile time.
+compile time. Where a result's blocks are half a vector, two of them are summed in one: 24 channels
+take two vectors, and 200 take 13, half of one of which is idle.
 
 What is padded, moved or converted is copied for a band of rows that stays in the second-level
 cache. Threads share the bands where there are enough of them and every thread can read all weights
@@ -41,6 +42,7 @@ from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (
     Data,
+    Place,
     Reading,
     block_for,
     divisor,
@@ -70,8 +72,8 @@ MOST_BLOCKS = 8  # of a tile
 
 @dataclass(frozen=True)
 class Convolution(Template[AnyConv2d]):
-    """``sums`` is [N, O/l, H, W, l], H and W whole tiles; ``word`` the axis of the four bytes that
-    one instruction multiplies, of integers."""
+    """``sums`` is [N, O/l, H, W, l], H and W whole tiles, O whole vectors; ``word`` the axis of the
+    four bytes that one instruction multiplies, of integers."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
@@ -100,15 +102,16 @@ class Convolution(Template[AnyConv2d]):
     @classmethod
     def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Convolution:
         """Sums in float32, or of integers in int32, and what makes the result of them."""
-        vectors = processor.vectors
+        vectors, lanes = processor.vectors, _lanes(node, recipe, processor.vectors)
         if isinstance(node, QConv2d):
-            data, sums, word = _integer_sums(node, recipe)
-            value = int8_of_sums(node, recipe, sums, fused=vectors.fused)
+            data, sums, word = _integer_sums(node, recipe, lanes)
+            of_blocks = _in_blocks(sums, recipe.block(node.output))
+            value = int8_of_sums(node, recipe, of_blocks, fused=vectors.fused)
             return cls(data.padded, sums, word, node.finished(recipe, value), vectors)
         assert isinstance(node, Conv2d)
-        data, sums = _float_sums(node, recipe)
-        result = te.compute(recipe.out_shape, lambda *i: sums[i], "out")
-        return cls(data.padded, sums, None, result, vectors)
+        data, sums = _float_sums(node, recipe, lanes)
+        of_blocks = _in_blocks(sums, recipe.block(node.output))
+        return cls(data.padded, sums, None, te.compute(recipe.out_shape, of_blocks, "out"), vectors)
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
@@ -117,7 +120,7 @@ class Convolution(Template[AnyConv2d]):
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, in bands of rows."""
-        padded, (_, blocks, height, width, _) = self.padded, self.sums.shape
+        padded, (_, blocks, height, width, lanes) = self.padded, self.sums.shape
         registers = self.vectors.registers if self.word is None else self.vectors.word_registers
         high, wide = places_of_a_tile(height, width, registers)
         tiles = height // high
@@ -125,7 +128,8 @@ class Convolution(Template[AnyConv2d]):
         rows = min(self._tiles_of_a_band(tiles, shared), ceil_div(result.shape[2], high))
         out = s[result]
         at_once = _blocks_at_once(blocks, high * wide, registers)
-        loops = tile_result(out, (high, wide), at_once, rows)
+        together = min(at_once * (lanes // result.shape[-1]), result.shape[1])
+        loops = tile_result(out, (high, wide), together, rows)
         band = loops.band
         if shared:
             band = out.fuse(loops.n, band)
@@ -173,32 +177,52 @@ def _blocks_at_once(blocks: int, places: int, registers: int) -> int:
 # The sums ---------------------------------------------------------------------------------------
 
 
-def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+def _lanes(conv: AnyConv2d, recipe: Recipe, vectors: Vectors) -> int:
+    """Channels of a vector of sums: one block of the result, or a whole vector where it has several
+    smaller ones."""
+    block = recipe.block(conv.output)
+    return block if recipe.shape(conv.output)[1] == block else vectors.lanes
+
+
+def _in_blocks(sums: Tensor, block: int) -> Place:
+    """The sum at n, block, y, x, channel of a block, of sums whose vectors have some blocks."""
+    in_one = sums.shape[-1] // block
+    if in_one == 1:
+        return lambda *i: sums[i]
+
+    def at(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        return sums[b, te.floordiv(c, in_one), y, x, te.floormod(c, in_one) * block + l]
+
+    return at
+
+
+def _float_sums(conv: Conv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor]:
     """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
     weight, start = float_parameters(conv, recipe)
     inner = recipe.block(conv.data) or weight.shape[1]
-    data, sums, _ = _dots(conv, recipe, _split(recipe, conv, weight, inner), start)
+    data, sums, _ = _dots(conv, recipe, _split(weight, inner, lanes), start)
     return data, sums
 
 
-def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar | None]:
+def _integer_sums(conv: QConv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor, IterVar | None]:
     """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
     weight, bias = integer_parameters(conv, recipe)
     more = (conv.zeros[0] + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or ceil_div(weight.shape[1], WORD_BYTES) * WORD_BYTES
-    split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
+    split = _split(weight, inner, lanes)  # [O/l, I/inner, KH, KW, inner, l]
     words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
     return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start)
 
 
-def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
-    """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
+def _split(weight: Array, inner: int, lanes: int) -> Array:
+    """[O/l, I/inner, KH, KW, inner, l]; channels up to a multiple of ``inner`` and ``lanes`` are
+    0."""
     o, i, kh, kw = weight.shape
-    lanes, blocks = recipe.block(conv.output), ceil_div(i, inner)
-    whole = np.zeros((o, blocks * inner, kh, kw), weight.dtype)
-    whole[:, :i] = weight
-    split = whole.reshape(o // lanes, lanes, blocks, inner, kh, kw)
+    vectors, blocks = ceil_div(o, lanes), ceil_div(i, inner)
+    whole = np.zeros((vectors * lanes, blocks * inner, kh, kw), weight.dtype)
+    whole[:o, :i] = weight
+    split = whole.reshape(vectors, lanes, blocks, inner, kh, kw)
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
@@ -210,11 +234,13 @@ def _dots(
     ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
     4].
     """
-    _, blocks, kh, kw, *rest = weight.shape
-    lanes, kind = recipe.block(conv.output), str(bias.dtype)
-    words = len(rest) == 3
+    vectors, blocks, kh, kw, *rest = weight.shape
+    words, kind = len(rest) == 3, str(bias.dtype)
+    lanes = rest[1]
     table = recipe.constant("weight", weight)
-    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    whole = np.zeros(vectors * lanes, bias.dtype)
+    whole[: len(bias)] = bias
+    start = recipe.constant("bias", whole.reshape(-1, lanes))
     reading = Reading.unsigned(conv.zeros[0]) if isinstance(conv, QConv2d) else Reading.floats()
     data = read_data(conv, recipe, rest[0] * WORD_BYTES if words else rest[0], reading)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
@@ -228,5 +254,5 @@ def _dots(
         product = element.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
         return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
 
-    sums = te.compute(sums_shape(conv, recipe), dot, "acc")
+    sums = te.compute(sums_shape(conv, recipe, lanes), dot, "acc")
     return data, sums, rk[0] if rk else None
