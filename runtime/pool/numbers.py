@@ -1,7 +1,7 @@
 """The pool's numbers, as ``pool.c`` has them."""
 
 # From pool.c by python -m vdla.runtime.pool.generate
-# ziglang 0.17.1, SHA-256 8be76d88a5c270309fb327b84fa9a4de625b264470127989b36651f3304c8bcc
+# ziglang 0.17.1, SHA-256 44175b68d5d611c0b9e0e89fb46cb78b4682b3ca9c312152e9c40bdfaa1d2c34
 
 POOL_BYTES = 320
 ALIGNMENT_BYTES = 64  # where a pool may begin

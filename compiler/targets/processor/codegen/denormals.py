@@ -2,8 +2,9 @@
 
 ``vdla_flush`` sets the bits that have operands and results below the least normal number be zeros,
 and gives the register as it was; ``vdla_restore`` puts that back. Functions that a caller enters
-call both, and so do threads of a pool (``runtime/pool/pool.c``). Processors that aren't listed have
-no such bits, or LLVM has no name for them.
+call both, and so do rows of functions and threads of a pool (``runtime/pool/pool.c``), inside which
+functions find the bits set and write nothing. Processors that aren't listed have no such bits, or
+LLVM has no name for them.
 
     x86-64   MXCSR: FTZ (bit 15), DAZ (6)     Intel 64 and IA-32 manual, volume 1, 10.2.3
     A64      FPCR: FZ (24)                    Arm Architecture Reference Manual, C5.2.8
@@ -44,11 +45,21 @@ def mode_functions(module: ll.Module, processor: Processor) -> tuple[ll.Function
         return flush, restore
     get, put = (_x86 if processor.machine == "x86_64" else _arm)(module, processor.machine)
     before = get(b)
-    put(b, b.or_(before, before.type(BITS[processor.machine])))
-    b.ret(before if before.type == I64 else b.zext(before, I64))
-    put(back, restore.args[0] if before.type == I64 else back.trunc(restore.args[0], I32))
+    kind = before.type
+    bits = kind(BITS[processor.machine])
+    with b.if_then(_lacks(b, before, bits)):
+        put(b, b.or_(before, bits))
+    b.ret(before if kind == I64 else b.zext(before, I64))
+    own = restore.args[0] if kind == I64 else back.trunc(restore.args[0], kind)
+    with back.if_then(_lacks(back, own, bits)):
+        put(back, own)
     back.ret_void()
     return flush, restore
+
+
+def _lacks(b: ll.IRBuilder, value: ll.Value, bits: ll.Constant) -> ll.Value:
+    """Whether a register doesn't have all bits: to write it takes longer than to read it."""
+    return b.icmp_unsigned("!=", b.and_(value, bits), bits)
 
 
 def _function(module: ll.Module, name: str, kind: ll.FunctionType) -> ll.Function:

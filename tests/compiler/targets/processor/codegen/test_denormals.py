@@ -105,14 +105,15 @@ def test_a_callers_register_is_as_it_was(mode):
     ids=lambda value: getattr(value, "name", None),
 )
 def test_instructions_of_each_processor(processor, instructions):
-    """A function reads the register and writes it twice; a pool's thread does likewise."""
+    """A function reads the register and writes it twice; so do a row of them and a pool's
+    thread."""
     funcs = [doubled("float32")]
     kept = llvm.compile_assembly(funcs, replace(processor, denormals=KEEP))
     flushed = llvm.compile_assembly(funcs, replace(processor, denormals=FLUSH))
     for instruction, each in zip(instructions, (1, 2), strict=False):
         pattern = re.compile(instruction, re.IGNORECASE)
         assert not pattern.search(kept)
-        assert len(pattern.findall(flushed)) == 2 * each
+        assert len(pattern.findall(flushed)) == 3 * each
     if not instructions:
         assert flushed == kept
 
