@@ -309,6 +309,15 @@ def test_images_of_whole_blocks_are_joined_in_blocks(axis, channels):
     kept(net.graph(net.add(ops.Concat, parts=tuple(parts), axis=axis)))
 
 
+@pytest.mark.parametrize("channels", [32, 24])
+def test_channels_are_normalized_in_blocks(channels):
+    net, a, b = beside(channels, channels)
+    joined = net.add(ops.Concat, parts=(a, b), axis=1)
+    factor, offset = (net.constant(2 * channels) for _ in range(2))
+    normal = net.add(ops.BatchNorm, data=joined, factor=factor, offset=offset)
+    kept(net.graph(net.conv(net.add(ops.Relu, data=normal), channels, (1, 1))))
+
+
 def test_joined_beside_a_plain_part_all_are_plain():
     net, a = beside(32)
     graph = net.graph(net.add(ops.Concat, parts=(a, net.constant(1, 32, SIZE, SIZE)), axis=1))
