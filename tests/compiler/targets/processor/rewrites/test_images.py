@@ -266,10 +266,12 @@ def test_what_somebody_reads_plain_is_unpacked_beside_its_blocks():
     kept(net.graph(total, turned), unpacked=2)
 
 
-def test_images_with_different_blocks_are_both_unpacked():
+@pytest.mark.parametrize("channels", [(32, 24), (24, 32, 8)])
+def test_images_with_different_blocks_are_joined_in_the_smaller_ones(channels):
     """Of 16 channels and of 8."""
-    net, a, b = beside(32, 24)
-    kept(net.graph(net.add(ops.Concat, parts=(a, b), axis=1)), unpacked=2)
+    net, *parts = beside(*channels)
+    joined = net.add(ops.Concat, parts=tuple(parts), axis=1)
+    kept(net.graph(net.conv(net.add(ops.Relu, data=joined), 32, (1, 1))))
 
 
 @pytest.mark.parametrize("size", [1, SIZE])
