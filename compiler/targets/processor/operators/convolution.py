@@ -1,4 +1,4 @@
-"""A convolution over all channels, with output channels in the lanes of vectors.
+"""A convolution over all channels or those of groups, with output channels in the lanes of vectors.
 
 It computes a tile of its output at a time: some places of the image in some blocks of channels,
 whose sums stay in registers while the reduction runs. In each step every input element is
@@ -19,6 +19,10 @@ What is padded, moved or converted is copied for a band of rows that stays in th
 cache. Threads share the bands where there are enough of them and every thread can read all weights
 from its own cache; else they share a band's copying and then its tiles.
 
+A vector of channels of several groups reads the input channels of all of them, with weights of 0
+where a lane's group doesn't: the reduction runs over as many blocks from the first one on that the
+vector needs, and not over all.
+
 On integers four input channels are one step: data as uint8, 128 more than the int8 they were, times
 int8 weights. What is too much, 128 and the zero point times the sum of a channel's weights, is
 taken off the bias.
@@ -36,7 +40,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph, Known, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
-from vdla.compiler.graph.types import Array, TensorType
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
@@ -68,6 +72,7 @@ WEIGHT_BYTES = 1 << 19  # that stay in a thread's own second-level cache
 JOBS = 8  # bands that are enough for threads to share
 FEWEST_TILES = 4  # one below the other, of which bands are made for threads
 MOST_BLOCKS = 8  # of a tile
+MOST_IDLE = 8  # channels that the groups of a vector see, for each that one of them does
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,15 @@ class Convolution(Template[AnyConv2d]):
     def channel_block(
         cls, node: AnyConv2d, operands: Sequence[TensorType], known: Known, vectors: Vectors
     ) -> int:
-        """Channels per block: a vector's lanes, or half of them; 0 for several groups."""
-        lanes = vectors.lanes
-        return block_for(node, operands, known, (lanes, lanes // 2)) if node.groups == 1 else 0
+        """Channels per block: a vector's lanes, or half of them; 0 where a vector would see many
+        more channels than each of its lanes."""
+        lanes, (data, weight) = vectors.lanes, (each.shape for each in operands[:2])
+        if node.groups > 1:
+            inner = operands[0].block or weight[1]
+            _, count = _spans(weight, node.groups, inner, lanes)
+            if is_depthwise(node, data, weight) or count * inner > MOST_IDLE * weight[1]:
+                return 0
+        return block_for(node, operands, known, (lanes, lanes // 2))
 
     @classmethod
     def refusal(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> str | None:
@@ -200,7 +211,8 @@ def _float_sums(conv: Conv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor]
     """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
     weight, start = float_parameters(conv, recipe)
     inner = recipe.block(conv.data) or weight.shape[1]
-    data, sums, _ = _dots(conv, recipe, _split(weight, inner, lanes), start)
+    split = _split(weight, conv.groups, inner, lanes)
+    data, sums, _ = _dots(conv, recipe, split, start, _firsts(conv, recipe, inner, lanes))
     return data, sums
 
 
@@ -210,29 +222,55 @@ def _integer_sums(conv: QConv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tens
     more = (conv.zeros[0] + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or ceil_div(weight.shape[1], WORD_BYTES) * WORD_BYTES
-    split = _split(weight, inner, lanes)  # [O/l, I/inner, KH, KW, inner, l]
+    split = _split(weight, conv.groups, inner, lanes)  # [O/l, I/inner, KH, KW, inner, l]
     words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
-    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start)
+    firsts = _firsts(conv, recipe, inner, lanes)
+    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start, firsts)
 
 
-def _split(weight: Array, inner: int, lanes: int) -> Array:
-    """[O/l, I/inner, KH, KW, inner, l]; channels up to a multiple of ``inner`` and ``lanes`` are
-    0."""
+def _spans(weight: Shape, groups: int, inner: int, lanes: int) -> tuple[list[int], int]:
+    """The first block of ``inner`` input channels that each vector of output channels reads, and
+    how many from there on; of weights [O, I/groups, …]."""
+    o, i, *_ = weight
+    own, blocks = o // groups, ceil_div(groups * i, inner)
+    ends = [(n, min(n + lanes, o) - 1) for n in range(0, o, lanes)]
+    low = [first // own * i // inner for first, _ in ends]
+    high = [ceil_div((last // own + 1) * i, inner) for _, last in ends]
+    count = max(h - l for l, h in zip(low, high, strict=True))
+    return [min(l, blocks - count) for l in low], count
+
+
+def _firsts(conv: AnyConv2d, recipe: Recipe, inner: int, lanes: int) -> Tensor | None:
+    """The first block that each vector reads, as a table; None where it is the first of all."""
+    low, count = _spans(recipe.shape(conv.weight), conv.groups, inner, lanes)
+    if not any(low):
+        return None
+    most = ceil_div(recipe.shape(conv.data)[1], inner) - count
+    return recipe.constant("first", np.array(low, np.int32), (0, most))
+
+
+def _split(weight: Array, groups: int, inner: int, lanes: int) -> Array:
+    """[O/l, I/inner, KH, KW, inner, l], I those that a vector reads; channels up to a multiple of
+    ``inner`` and ``lanes`` are 0."""
     o, i, kh, kw = weight.shape
-    vectors, blocks = ceil_div(o, lanes), ceil_div(i, inner)
-    whole = np.zeros((vectors * lanes, blocks * inner, kh, kw), weight.dtype)
-    whole[:o, :i] = weight
-    split = whole.reshape(vectors, lanes, blocks, inner, kh, kw)
+    low, count = _spans(weight.shape, groups, inner, lanes)
+    whole = np.zeros((len(low), lanes, count * inner, kh, kw), weight.dtype)
+    for group in range(groups):
+        channels = np.arange(group * o // groups, (group + 1) * o // groups)
+        for vector in np.unique(channels // lanes):
+            own, at = channels[channels // lanes == vector], group * i - low[vector] * inner
+            whole[vector, own % lanes, at : at + i] = weight[own]
+    split = whole.reshape(len(low), lanes, count, inner, kh, kw)
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
 def _dots(
-    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array
+    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, firsts: Tensor | None
 ) -> tuple[Data, Tensor, IterVar | None]:
-    """The data, the sums of a convolution over all channels, and the axis of a word.
+    """The data, the sums of a convolution, and the axis of a word.
 
     ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
-    4].
+    4]; ``firsts`` has the first block of input channels for each vector, where there are groups.
     """
     vectors, blocks, kh, kw, *rest = weight.shape
     words, kind = len(rest) == 3, str(bias.dtype)
@@ -250,7 +288,8 @@ def _dots(
 
     def dot(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
         channel = rl * WORD_BYTES + rk[0] if rk else rl
-        element = data.at(b, rc, y * sh + ry * dh, x * sw + rx * dw, channel)
+        block = rc if firsts is None else rc + firsts[c]
+        element = data.at(b, block, y * sh + ry * dh, x * sw + rx * dw, channel)
         product = element.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
         return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
 

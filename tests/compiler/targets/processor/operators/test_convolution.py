@@ -86,3 +86,52 @@ def test_half_blocks_of_integers(tmp_path):
     b.output(b.conv(y, half, 3, activation="Relu"))
     onnx.save(b.model(), tmp_path / "m.onnx")
     assert vdla.check(tmp_path / "m.onnx", device="cpu").holds
+
+
+GROUPED = [  # channels, groups, outputs
+    (32, 4, 32), (32, 8, 64), (48, 6, 48), (34, 2, 34), (68, 4, 136), (64, 2, 24), (16, 16, 64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("window", "strides"), [(1, (1, 1)), (3, (2, 1))])
+@pytest.mark.parametrize(("channels", "groups", "outputs"), GROUPED)
+@pytest.mark.parametrize("blocked", [False, True])
+def test_groups(blocked, channels, groups, outputs, window, strides):
+    """A vector reads the channels of its lanes' groups, from blocks or a plain image."""
+    net = Net(1, channels, 9, 11)
+    x, pads = "x", (window // 2,) * 4
+    if blocked:
+        x = net.add(ops.Conv2d, data="x", weight=net.constant(channels, channels, 1, 1))
+    y = net.add(
+        ops.Conv2d, data=x, weight=net.constant(outputs, channels // groups, window, window),
+        bias=net.constant(outputs), groups=groups, strides=strides, pads=pads,
+    )  # fmt: skip
+    z = net.add(ops.Conv2d, data=net.unary("tanh", y), weight=net.constant(16, outputs, 1, 1))
+    graph = net.graph(z)
+    data = {"x": np.random.default_rng(0).standard_normal((1, channels, 9, 11)).astype(np.float32)}
+    want = evaluate(graph, data)[z]
+    for threads in 1, 2:
+        module = compile_graph(graph, load_config("paper"), Options("cpu"))
+        found = Executor(module, threads=threads).run(data).outputs[z]
+        np.testing.assert_allclose(found, want, rtol=0, atol=5e-5 * np.abs(want).max())
+
+
+def test_a_vector_reads_no_more_than_its_groups():
+    """34 of 136 channels a group: of blocks of 8 at most 9 of 17, which hold those of two."""
+    net = Net(1, 136, 9, 9)
+    x = net.add(ops.Conv2d, data="x", weight=net.constant(136, 136, 1, 1))
+    y = net.add(ops.Conv2d, data=x, weight=net.constant(136, 34, 1, 1), groups=4)
+    processor = find_processor("x86-64-v4")
+    graph = block_images(net.graph(y), processor.vectors)
+    function = node_function(graph.producers()[f"{y}.blocks"], graph, "f", processor)
+    weight, first = (function.constants[f"{y}.{name}"] for name in ("weight", "first"))
+    assert weight.shape == (9, 9, 1, 1, 8, 16)
+    assert first.tolist() == [0, 0, 0, 4, 4, 8, 8, 8, 8]
+
+
+def test_groups_of_integers(tmp_path):
+    b, lanes = QdqModel(), NATIVE.vectors.lanes
+    x = b.conv(b.input("x", (1, 2 * lanes, 9, 11)), 2 * lanes, 3, groups=4)
+    b.output(b.conv(b.conv(x, 3 * lanes, 1, groups=2), 2 * lanes, 3, groups=8, activation="Relu"))
+    onnx.save(b.model(), tmp_path / "m.onnx")
+    assert vdla.check(tmp_path / "m.onnx", device="cpu").holds
