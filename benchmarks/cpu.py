@@ -20,8 +20,8 @@ peer is faster, and a dash a peer that refuses the file. ``error`` is the larges
 outputs from onnxruntime's over the largest output. ``--layers`` prints each function's time
 instead. ``--products`` prints square products of matrices, of floats and of uint8 by int8 weights,
 and what share they have of the processor's peak (``compiler/targets/processor/peak.py``);
-``--convolutions`` prints convolutions of floats to numbers of channels that fill no vector,
-likewise. By ``--target x86-64-v3`` vdla uses that processor's instructions.
+``--convolutions`` prints convolutions of floats to numbers of channels that fill no vector, and of
+groups, likewise. By ``--target x86-64-v3`` vdla uses that processor's instructions.
 """
 
 from __future__ import annotations
@@ -60,13 +60,18 @@ IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
 SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
 SIZES = (256, 512, 1024)  # of square products
-CONVOLUTIONS = {  # data, weights, stride along a row
+CONVOLUTIONS = {  # data, weights, stride along a row; a group has the weights' inputs
     "filter bank to 258": ((1, 1, 1, 16128), (258, 1, 1, 256), 128),
     "3 x 3, 64 to 1": ((1, 64, 162, 162), (1, 64, 3, 3), 1),
     "3 x 3, 64 to 3": ((1, 64, 98, 98), (3, 64, 3, 3), 1),
     "1 x 1, 64 to 1": ((1, 64, 160, 160), (1, 64, 1, 1), 1),
     "5 x 5, 16 to 6": ((1, 16, 100, 100), (6, 16, 5, 5), 2),
     "3 x 3, 3 to 10": ((1, 3, 102, 103), (10, 3, 3, 3), 1),
+    "3 x 3, 48 to 24": ((1, 48, 82, 82), (24, 48, 3, 3), 1),
+    "1 x 1, 512 to 1000": ((1, 512, 13, 13), (1000, 512, 1, 1), 1),
+    "3 x 3, 32 groups of 4": ((1, 128, 58, 58), (128, 4, 3, 3), 1),
+    "3 x 3, 6 groups of 24": ((1, 144, 30, 30), (144, 24, 3, 3), 1),
+    "1 x 1, 4 groups of 34": ((1, 136, 28, 28), (136, 34, 1, 1), 1),
 }
 PEAK_EVERY = 10  # runs of a product
 
@@ -206,7 +211,8 @@ def convolution(data: Sequence[int], weight: Sequence[int], stride: int) -> onnx
     result = [n, o, h - kh + 1, (w - kw) // stride + 1]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, data)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, result)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[1, stride])
+    groups = data[1] // weight[1]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[1, stride], group=groups)
     return helper.make_graph(
         [node], "convolution", [x], [y], [numpy_helper.from_array(weights, "w")]
     )
