@@ -163,12 +163,12 @@ def native_code(
 
 
 def without_denormals(array: Array) -> Array:
-    """An array with zeros for numbers below the least normal one, 1.2e-38 in float32; float16,
-    whose numbers are computed with in float32, is left as it is."""
+    """An array with zeros of the same sign for numbers below the least normal one, 1.2e-38 in
+    float32; float16, whose numbers are computed with in float32, is left as it is."""
     if array.dtype not in (np.float32, np.float64):
         return array
     tiny = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
-    return np.where(tiny, np.zeros_like(array), array) if tiny.any() else array
+    return np.where(tiny, np.copysign(array.dtype.type(0), array), array) if tiny.any() else array
 
 
 def _bytes(param: Buffer) -> int:
