@@ -274,6 +274,17 @@ def test_images_with_different_blocks_are_joined_in_the_smaller_ones(channels):
     kept(net.graph(net.conv(net.add(ops.Relu, data=joined), 32, (1, 1))))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_images_with_different_blocks_are_added_in_the_smaller_ones(turned):
+    """Of 32 channels, joined of 24 and 8, and of a convolution's in blocks of 16."""
+    net, a, b, c = beside(24, 8, 32)
+    joined = net.add(ops.Concat, parts=(a, b), axis=1)
+    first, second = (c, joined) if turned else (joined, c)
+    total = net.add(ops.Relu, data=combined(net, "add", first, second))
+    scaled = combined(net, "mul", total, net.constant(32, 1, 1))
+    kept(net.graph(net.conv(scaled, 32, (1, 1))))
+
+
 @pytest.mark.parametrize("size", [1, SIZE])
 def test_an_image_of_a_pixel_in_blocks_is_spread_over_one(size):
     net, y = beside(32)
