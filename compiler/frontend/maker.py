@@ -68,14 +68,6 @@ class Maker:
             return self.add(ops.Add(**self._names(), a=a, b=other), dtype)
         return self.add(ops.Binary(**self._names(), a=a, b=other, function=function), dtype)
 
-    def convolution(self, data: str, weight: str, bias: str) -> str:
-        """A convolution of an image by windows of one pixel."""
-        node = ops.Conv2d(
-            **self._names(), data=data, weight=weight, bias=bias,
-            strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1,
-        )  # fmt: skip
-        return self.add(node, self.kind(data).dtype)
-
     def reduce(self, function: str, data: str, axes: Sequence[int], keep: bool = True) -> str:
         """One element of all along some axes."""
         if not axes:

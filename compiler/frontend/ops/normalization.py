@@ -10,6 +10,7 @@ import numpy as np
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.windows import by_pixel
 from vdla.compiler.graph import ops
 
 FLOAT = 1  # ONNX's number of float32, TensorProto.FLOAT
@@ -182,7 +183,7 @@ def _lrn(view: OnnxNode) -> None:
     weight, bias = band.T * view.real("alpha", 1e-4) / size, view.real("bias", 1.0)
     if len(shape) == 4 and view.dtype(0) == "float32" and not make.is_quantized(data):
         start = make.like(np.full(channels, bias), data)
-        base = make.convolution(squares, make.like(weight[..., None, None], data), start)
+        base = by_pixel(make, squares, make.like(weight[..., None, None], data), start)
     else:
         rows = make.reshape(squares, (shape[0], channels, prod(shape[2:])))
         sums = make.matmul(make.like(weight, data), rows)
