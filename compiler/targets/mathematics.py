@@ -3,8 +3,8 @@
 Vectors do each in all lanes at once. exp and log reduce their argument to a short range and take a
 polynomial there, without branches (Muller, "Elementary Functions", Birkhäuser 2016, part 2). The
 polynomials interpolate at Chebyshev's nodes, so that their error is nearly the same everywhere.
-tanh and erf are quotients of two polynomials of x², which take half the steps of those with an exp
-in them. Results of exp and log are within 4 units in the last place of the true ones, those of tanh
+tanh and erf are onnxruntime's approximations, so that what is quantized behind them is rounded as
+there. Results of exp and log are within 4 units in the last place of the true ones, those of tanh
 and erf within 6; zeros, infinities and NaN are those of C's functions.
 """
 
@@ -18,7 +18,19 @@ import numpy as np
 from llvmlite import ir as ll
 from numpy.polynomial import Chebyshev, Polynomial
 
-from vdla.compiler.graph.ops.approximations import TANH_P, TANH_Q, TANH_RANGE
+from vdla.compiler.graph.ops.approximations import (
+    ERF_BIG,
+    ERF_RANGE,
+    ERF_SMALL,
+    ERF_SPLIT,
+    EXP,
+    LN_2_HIGH,
+    LN_2_LOW,
+    LOG2_E,
+    TANH_P,
+    TANH_Q,
+    TANH_RANGE,
+)
 from vdla.compiler.targets.lanes import constant, shaped
 from vdla.compiler.tir.ir import INT_RANGES
 
@@ -28,13 +40,6 @@ LN2_LOW = math.log(2) - LN2_HIGH
 WHOLE = 1.5 * 2**23  # added to a float32, it leaves a whole number in the lowest bits
 MANTISSA, BIAS = 23, 127  # bits of a float32, and what is added to its exponent
 NORMAL = 2.0**-126  # the least float32 with all of its bits
-ERF_RANGE = 4.0  # from there on, erf is 1
-# erf(x) = x * P(x²) / Q(x²), the highest power's coefficient first: Eigen's
-# (Eigen/src/Core/MathFunctionsImpl.h and unsupported/Eigen/src/SpecialFunctions, of 3.4).
-ERF_P = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
-         -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)  # fmt: skip
-ERF_Q = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
-         -1.42647390514189e-02)  # fmt: skip
 
 IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
 
@@ -148,8 +153,26 @@ class Mathematics:
         return self._quotient(x, TANH_RANGE, TANH_P, TANH_Q)
 
     def erf(self, x: ll.Value) -> ll.Value:
-        """Eigen's quotient."""
-        return self._quotient(x, ERF_RANGE, ERF_P, ERF_Q)
+        """onnxruntime's: a polynomial of x² near 0, and 1 less an exponential farther away."""
+        b, bits = self.b, shaped(I32, x)
+        size = b.bitcast(b.and_(b.bitcast(x, bits), constant(bits, (1 << 31) - 1)), x.type)
+        size = self._select(">", size, ERF_RANGE, self._like(x, ERF_RANGE), size)
+        near = self._polynomial(b.fmul(size, size), [*reversed(ERF_SMALL)])
+        far = self.fused(self._polynomial(size, [*reversed(ERF_BIG)]), size, size)
+        far = b.fsub(self._like(x, 1.0), self._negative_exp(b.fneg(far)))
+        result = self._select(">", size, ERF_SPLIT, far, self.fused(near, size, size))
+        sign = b.and_(b.bitcast(x, bits), constant(bits, -(1 << 31)))
+        return b.bitcast(b.or_(b.bitcast(result, bits), sign), x.type)
+
+    def _negative_exp(self, x: ll.Value) -> ll.Value:
+        """onnxruntime's exponential of numbers from -80 to 0."""
+        b, bits, whole = self.b, shaped(I32, x), self._like(x, WHOLE)
+        shifted = self.fused(self._like(x, LOG2_E), x, whole)
+        n = b.fsub(shifted, whole)
+        rest = self.fused(n, self._like(x, LN_2_HIGH), x)
+        rest = self.fused(n, self._like(x, LN_2_LOW), rest)
+        power = self._power_of_two(b.sub(b.bitcast(shifted, bits), b.bitcast(whole, bits)), x)
+        return b.fmul(self._polynomial(rest, [*reversed(EXP)]), power)
 
     def _quotient(
         self, x: ll.Value, limit: float, over: Sequence[float], under: Sequence[float]
