@@ -58,20 +58,21 @@ class Onnxruntime:
     name, version = "onnxruntime", onnxruntime.__version__
 
     def __init__(self) -> None:
-        session_of(_smallest().SerializeToString(), 1)
+        session_of(_smallest().SerializeToString(), 1, flush=True)
 
     def ready(self, path: Path, shapes: Mapping[str, Sequence[int]], threads: int) -> Run:
         """A session's run; the shapes are the inputs' own."""
-        session = session_of(str(path), threads)
+        session = session_of(str(path), threads, flush=True)
         return lambda inputs: session.run(None, inputs)
 
 
-def session_of(model: str | bytes, threads: int) -> Any:
-    """A session of onnxruntime of a file's path or a model's bytes."""
+def session_of(model: str | bytes, threads: int, *, flush: bool = False) -> Any:
+    """A session of onnxruntime of a file's path or a model's bytes; ``flush``: denormal numbers
+    are zeros."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3  # errors alone: a file may be wrong about its own shapes
-    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    options.add_session_config_entry("session.set_denormal_as_zero", str(int(flush)))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

@@ -44,8 +44,9 @@ JOB = peers.Job(Path("m.onnx"), {"x": np.zeros((2, 3))}, threads=1, runs=3)
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
+def no_pause_and_no_onnxruntime(monkeypatch):
     monkeypatch.setattr(peers, "PAUSE", 0)
+    monkeypatch.setitem(peers.PEERS, "onnxruntime", lambda: Fake("a"))  # its own changes the mode
 
 
 def test_ratios_are_ours_over_each_peers_shortest_run(monkeypatch):
