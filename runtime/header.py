@@ -78,7 +78,11 @@ METADATA = _object({
 })  # fmt: skip
 ALL_OR_NONE = {  # a module that is put together by hand has no metadata
     **METADATA,
-    "properties": {**METADATA["properties"], "host_time": HOST_TIME},
+    "properties": {
+        **METADATA["properties"],
+        "host_time": HOST_TIME,
+        "denormals": {"enum": ["flush", "keep"]},
+    },
     "required": [],
     "if": {"minProperties": 1},
     "then": {"required": METADATA["required"]},

@@ -1,22 +1,36 @@
 """exp, log, tanh and erf of float32 as arithmetic, and scale words: for all printers of LLVM IR.
 
-Vectors do each in all lanes at once. A function reduces its argument to a short range and takes a
+Vectors do each in all lanes at once. exp and log reduce their argument to a short range and take a
 polynomial there, without branches (Muller, "Elementary Functions", Birkhäuser 2016, part 2). The
 polynomials interpolate at Chebyshev's nodes, so that their error is nearly the same everywhere.
-Results are within 4 units in the last place of the true ones; zeros, infinities and NaN are those
-of C's functions.
+tanh and erf are onnxruntime's approximations, so that what is quantized behind them is rounded as
+there. Results of exp and log are within 4 units in the last place of the true ones, those of tanh
+and erf within 6; zeros, infinities and NaN are those of C's functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 from llvmlite import ir as ll
 from numpy.polynomial import Chebyshev, Polynomial
 
+from vdla.compiler.graph.ops.approximations import (
+    ERF_BIG,
+    ERF_RANGE,
+    ERF_SMALL,
+    ERF_SPLIT,
+    EXP,
+    LN_2_HIGH,
+    LN_2_LOW,
+    LOG2_E,
+    TANH_P,
+    TANH_Q,
+    TANH_RANGE,
+)
 from vdla.compiler.targets.lanes import constant, shaped
 from vdla.compiler.tir.ir import INT_RANGES
 
@@ -26,10 +40,6 @@ LN2_LOW = math.log(2) - LN2_HIGH
 WHOLE = 1.5 * 2**23  # added to a float32, it leaves a whole number in the lowest bits
 MANTISSA, BIAS = 23, 127  # bits of a float32, and what is added to its exponent
 NORMAL = 2.0**-126  # the least float32 with all of its bits
-SMALL = 0.5  # up to there, tanh and erf are odd polynomials
-ERF_ONE = 4.0  # from there on, erf is 1
-ERF_SLOPE = 0.4  # erfc(x) * exp(x * x) is a polynomial in 1 / (1 + 0.4 * x)
-
 
 IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
 
@@ -139,37 +149,44 @@ class Mathematics:
         return b.select(wrong, self._like(x, math.nan), result)
 
     def tanh(self, x: ll.Value) -> ll.Value:
-        """1 - 2 / (e^2|x| + 1) with the sign of x."""
-        b, size = self.b, self._abs(x)
-        one, two = self._like(x, 1.0), self._like(x, 2.0)
-        far = b.fsub(one, b.fdiv(two, b.fadd(self.exp(b.fmul(two, size)), one)))
-        return self._odd(x, size, far, polynomial("tanh", 0.0, SMALL**2, 5))
+        """onnxruntime's quotient."""
+        return self._quotient(x, TANH_RANGE, TANH_P, TANH_Q)
 
     def erf(self, x: ll.Value) -> ll.Value:
-        """1 - erfc |x| with the sign of x."""
-        b, size = self.b, self._abs(x)
-        near = self._select(">", size, ERF_ONE, self._like(x, ERF_ONE), size)
-        t = self.fused(near, self._like(x, ERF_SLOPE), self._like(x, 1.0))
-        t = b.fdiv(self._like(x, 1.0), t)
-        least = 1 / (1 + ERF_SLOPE * ERF_ONE)
-        scaled = self._polynomial(t, polynomial("erfc", least, 1.0, 9))
-        far = b.fsub(self._like(x, 1.0), b.fmul(scaled, self.exp(b.fneg(b.fmul(near, near)))))
-        return self._odd(x, size, far, polynomial("erf", 0.0, SMALL**2, 5))
-
-    def _odd(self, x: ll.Value, size: ll.Value, far: ll.Value, series: list[float]) -> ll.Value:
-        """x * series(x²) near 0, and elsewhere ``far`` with the sign of x."""
-        near = self.b.fmul(x, self._polynomial(self.b.fmul(x, x), series))
-        return self._select("<", size, SMALL, near, self._with_sign(far, x))
-
-    def _with_sign(self, value: ll.Value, x: ll.Value) -> ll.Value:
+        """onnxruntime's: a polynomial of x² near 0, and 1 less an exponential farther away."""
         b, bits = self.b, shaped(I32, x)
+        size = b.bitcast(b.and_(b.bitcast(x, bits), constant(bits, (1 << 31) - 1)), x.type)
+        size = self._select(">", size, ERF_RANGE, self._like(x, ERF_RANGE), size)
+        near = self._polynomial(b.fmul(size, size), [*reversed(ERF_SMALL)])
+        far = self.fused(self._polynomial(size, [*reversed(ERF_BIG)]), size, size)
+        far = b.fsub(self._like(x, 1.0), self._negative_exp(b.fneg(far)))
+        result = self._select(">", size, ERF_SPLIT, far, self.fused(near, size, size))
         sign = b.and_(b.bitcast(x, bits), constant(bits, -(1 << 31)))
-        return b.bitcast(b.or_(b.bitcast(value, bits), sign), x.type)
+        return b.bitcast(b.or_(b.bitcast(result, bits), sign), x.type)
 
-    def _abs(self, x: ll.Value) -> ll.Value:
-        bits = shaped(I32, x)
-        result = self.b.and_(self.b.bitcast(x, bits), constant(bits, (1 << 31) - 1))
-        return self.b.bitcast(result, x.type)
+    def _negative_exp(self, x: ll.Value) -> ll.Value:
+        """onnxruntime's exponential of numbers from -80 to 0."""
+        b, bits, whole = self.b, shaped(I32, x), self._like(x, WHOLE)
+        shifted = self.fused(self._like(x, LOG2_E), x, whole)
+        n = b.fsub(shifted, whole)
+        rest = self.fused(n, self._like(x, LN_2_HIGH), x)
+        rest = self.fused(n, self._like(x, LN_2_LOW), rest)
+        power = self._power_of_two(b.sub(b.bitcast(shifted, bits), b.bitcast(whole, bits)), x)
+        return b.fmul(self._polynomial(rest, [*reversed(EXP)]), power)
+
+    def _quotient(
+        self, x: ll.Value, limit: float, over: Sequence[float], under: Sequence[float]
+    ) -> ll.Value:
+        """x * over(x²) / under(x²) of an x that is cut to -limit to limit; -1 to 1."""
+        b, near = self.b, self._cut(x, limit)
+        square = b.fmul(near, near)
+        above, below = (self._polynomial(square, [*reversed(each)]) for each in (over, under))
+        return self._cut(b.fmul(near, b.fdiv(above, below)), 1.0)
+
+    def _cut(self, x: ll.Value, limit: float) -> ll.Value:
+        """A number that is no farther from 0 than a limit; NaN stays NaN."""
+        x = self._select(">", x, limit, self._like(x, limit), x)
+        return self._select("<", x, -limit, self._like(x, -limit), x)
 
     def _power_of_two(self, n: ll.Value, like: ll.Value) -> ll.Value:
         bits = n.type
@@ -202,22 +219,9 @@ def _series(size: float) -> float:
     return 2 * (math.atanh(s) - s) / s**3
 
 
-def _scaled_erfc(t: float) -> float:
-    x = (1 / t - 1) / ERF_SLOPE
-    return math.erfc(x) * math.exp(x * x)
-
-
-def _by_root(function: Callable[[float], float]) -> Callable[[float], float]:
-    """f(x) / x, of x²."""
-    return lambda size: function(math.sqrt(size)) / math.sqrt(size)
-
-
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "exp": math.exp,
     "artanh": _series,
-    "tanh": _by_root(math.tanh),
-    "erf": _by_root(math.erf),
-    "erfc": _scaled_erfc,
 }
 
 

@@ -1,7 +1,7 @@
 """The pool's numbers, as ``pool.c`` has them."""
 
 # From pool.c by python -m vdla.runtime.pool.generate
-# ziglang 0.17.1, SHA-256 986f2e939d39c8d63e5b1fa7b0fa78a84e2580180ba84ffc301964a9ece02ec6
+# ziglang 0.17.1, SHA-256 44175b68d5d611c0b9e0e89fb46cb78b4682b3ca9c312152e9c40bdfaa1d2c34
 
 POOL_BYTES = 320
 ALIGNMENT_BYTES = 64  # where a pool may begin

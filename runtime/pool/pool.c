@@ -99,6 +99,8 @@ _Static_assert(TASKS < 1 << SHIFT, "a job's tasks fit in a claim");
 
 extern const int vdla_clock;  // the system's CLOCK_MONOTONIC
 void vdla_pause(void);        // the processor's instruction for loops that wait, if it has one
+uint64_t vdla_flush(void);    // has denormal numbers be zeros if the code was compiled so, and gives
+void vdla_restore(uint64_t before);  // the thread's register as it was, which this puts back
 
 int clock_gettime(int clock, void *time);
 void *memcpy(void *into, const void *source, size_t size);
@@ -157,6 +159,7 @@ static void add_time(struct time *sum, struct time *before) {
 
 uint32_t vdla_call(const struct call *calls, uint32_t count, struct time *times) {
   struct time before;
+  uint64_t mode = vdla_flush();  // once for all functions, which would each do it
   clock_gettime(vdla_clock, &before);
   uint32_t n = 0;
   while (n < count) {
@@ -168,6 +171,7 @@ uint32_t vdla_call(const struct call *calls, uint32_t count, struct time *times)
     add_time(&times[n], &before);
     n += 1;
   }
+  vdla_restore(mode);
   return n;
 }
 
@@ -236,6 +240,7 @@ static int32_t sleep_while_closed(struct pool *pool) {
 
 void vdla_work(struct pool *pool) {
   uint32_t times = 0;
+  uint64_t before = vdla_flush();
   while (sleep_while_closed(pool) != OVER) {
     for (uint32_t idle = 0; idle <= LINGER; rest(&times)) {
       take(pool);
@@ -243,4 +248,5 @@ void vdla_work(struct pool *pool) {
       idle = open ? 0 : idle + 1;
     }
   }
+  vdla_restore(before);
 }

@@ -1,5 +1,5 @@
 ; From pool.c by python -m vdla.runtime.pool.generate
-; ziglang 0.17.1, SHA-256 986f2e939d39c8d63e5b1fa7b0fa78a84e2580180ba84ffc301964a9ece02ec6
+; ziglang 0.17.1, SHA-256 44175b68d5d611c0b9e0e89fb46cb78b4682b3ca9c312152e9c40bdfaa1d2c34
 
 %struct.time = type { i64, i64 }
 %struct.call = type { ptr, ptr }
@@ -14,12 +14,15 @@ entry:
   %count.addr = alloca i32, align 4
   %times.addr = alloca ptr, align 8
   %before = alloca %struct.time, align 8
+  %mode = alloca i64, align 8
   %n = alloca i32, align 4
   store ptr %calls, ptr %calls.addr, align 8
   store i32 %count, ptr %count.addr, align 4
   store ptr %times, ptr %times.addr, align 8
+  %call = call i64 @vdla_flush()
+  store i64 %call, ptr %mode, align 8
   %0 = load i32, ptr @vdla_clock, align 4
-  %call = call i32 @clock_gettime(i32 %0, ptr %before)
+  %call1 = call i32 @clock_gettime(i32 %0, ptr %before)
   store i32 0, ptr %n, align 4
   br label %while.cond
 
@@ -36,49 +39,53 @@ while.body:
   %arrayidx = getelementptr inbounds %struct.call, ptr %3, i64 %idxprom
   %function = getelementptr inbounds %struct.call, ptr %arrayidx, i32 0, i32 0
   %5 = load ptr, ptr %function, align 8
-  %cmp1 = icmp eq ptr %5, null
-  br i1 %cmp1, label %if.then, label %if.end
+  %cmp2 = icmp eq ptr %5, null
+  br i1 %cmp2, label %if.then, label %if.end
 
 if.then:
   %6 = load ptr, ptr %calls.addr, align 8
   %7 = load i32, ptr %n, align 4
-  %idxprom2 = zext i32 %7 to i64
-  %arrayidx3 = getelementptr inbounds %struct.call, ptr %6, i64 %idxprom2
-  %buffers = getelementptr inbounds %struct.call, ptr %arrayidx3, i32 0, i32 1
+  %idxprom3 = zext i32 %7 to i64
+  %arrayidx4 = getelementptr inbounds %struct.call, ptr %6, i64 %idxprom3
+  %buffers = getelementptr inbounds %struct.call, ptr %arrayidx4, i32 0, i32 1
   %8 = load ptr, ptr %buffers, align 8
   %9 = load i32, ptr %n, align 4
-  %call4 = call i32 @go_on(ptr %8, i32 %9)
-  store i32 %call4, ptr %n, align 4
+  %call5 = call i32 @go_on(ptr %8, i32 %9)
+  store i32 %call5, ptr %n, align 4
   br label %while.cond
 
 if.end:
   %10 = load ptr, ptr %calls.addr, align 8
   %11 = load i32, ptr %n, align 4
-  %idxprom5 = zext i32 %11 to i64
-  %arrayidx6 = getelementptr inbounds %struct.call, ptr %10, i64 %idxprom5
-  %function7 = getelementptr inbounds %struct.call, ptr %arrayidx6, i32 0, i32 0
-  %12 = load ptr, ptr %function7, align 8
+  %idxprom6 = zext i32 %11 to i64
+  %arrayidx7 = getelementptr inbounds %struct.call, ptr %10, i64 %idxprom6
+  %function8 = getelementptr inbounds %struct.call, ptr %arrayidx7, i32 0, i32 0
+  %12 = load ptr, ptr %function8, align 8
   %13 = load ptr, ptr %calls.addr, align 8
   %14 = load i32, ptr %n, align 4
-  %idxprom8 = zext i32 %14 to i64
-  %arrayidx9 = getelementptr inbounds %struct.call, ptr %13, i64 %idxprom8
-  %buffers10 = getelementptr inbounds %struct.call, ptr %arrayidx9, i32 0, i32 1
-  %15 = load ptr, ptr %buffers10, align 8
+  %idxprom9 = zext i32 %14 to i64
+  %arrayidx10 = getelementptr inbounds %struct.call, ptr %13, i64 %idxprom9
+  %buffers11 = getelementptr inbounds %struct.call, ptr %arrayidx10, i32 0, i32 1
+  %15 = load ptr, ptr %buffers11, align 8
   call void %12(ptr %15)
   %16 = load ptr, ptr %times.addr, align 8
   %17 = load i32, ptr %n, align 4
-  %idxprom11 = zext i32 %17 to i64
-  %arrayidx12 = getelementptr inbounds %struct.time, ptr %16, i64 %idxprom11
-  call void @add_time(ptr %arrayidx12, ptr %before)
+  %idxprom12 = zext i32 %17 to i64
+  %arrayidx13 = getelementptr inbounds %struct.time, ptr %16, i64 %idxprom12
+  call void @add_time(ptr %arrayidx13, ptr %before)
   %18 = load i32, ptr %n, align 4
   %add = add i32 %18, 1
   store i32 %add, ptr %n, align 4
   br label %while.cond
 
 while.end:
-  %19 = load i32, ptr %n, align 4
-  ret i32 %19
+  %19 = load i64, ptr %mode, align 8
+  call void @vdla_restore(i64 %19)
+  %20 = load i32, ptr %n, align 4
+  ret i32 %20
 }
+
+declare i64 @vdla_flush()
 
 declare i32 @clock_gettime(i32, ptr)
 
@@ -360,6 +367,8 @@ if.end19:
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %23, ptr align 8 %now, i64 16, i1 false)
   ret void
 }
+
+declare void @vdla_restore(i64)
 
 define void @vdla_parallel(ptr %pool, ptr %function, ptr %context, i32 %tasks) noinline nounwind {
 entry:
@@ -677,17 +686,20 @@ define void @vdla_work(ptr %pool) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 8
   %times = alloca i32, align 4
+  %before = alloca i64, align 8
   %idle = alloca i32, align 4
   %open = alloca i8, align 1
   %atomic-temp = alloca i32, align 4
   store ptr %pool, ptr %pool.addr, align 8
   store i32 0, ptr %times, align 4
+  %call = call i64 @vdla_flush()
+  store i64 %call, ptr %before, align 8
   br label %while.cond
 
 while.cond:
   %0 = load ptr, ptr %pool.addr, align 8
-  %call = call i32 @sleep_while_closed(ptr %0)
-  %cmp = icmp ne i32 %call, 2
+  %call1 = call i32 @sleep_while_closed(ptr %0)
+  %cmp = icmp ne i32 %call1, 2
   br i1 %cmp, label %while.body, label %while.end
 
 while.body:
@@ -696,8 +708,8 @@ while.body:
 
 for.cond:
   %1 = load i32, ptr %idle, align 4
-  %cmp1 = icmp ule i32 %1, 2048
-  br i1 %cmp1, label %for.body, label %for.end
+  %cmp2 = icmp ule i32 %1, 2048
+  br i1 %cmp2, label %for.body, label %for.end
 
 for.body:
   %2 = load ptr, ptr %pool.addr, align 8
@@ -707,8 +719,8 @@ for.body:
   %4 = load atomic i32, ptr %state monotonic, align 64
   store i32 %4, ptr %atomic-temp, align 4
   %5 = load i32, ptr %atomic-temp, align 4
-  %cmp2 = icmp eq i32 %5, 0
-  %storedv = zext i1 %cmp2 to i8
+  %cmp3 = icmp eq i32 %5, 0
+  %storedv = zext i1 %cmp3 to i8
   store i8 %storedv, ptr %open, align 1
   %6 = load i8, ptr %open, align 1
   %loadedv = trunc i8 %6 to i1
@@ -735,6 +747,8 @@ for.end:
   br label %while.cond
 
 while.end:
+  %8 = load i64, ptr %before, align 8
+  call void @vdla_restore(i64 %8)
   ret void
 }
 

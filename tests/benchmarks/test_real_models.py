@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from rich.console import Console
 from scripts import ROOT, load_script
 
 real_models = load_script("benchmarks/real_models.py")
-RealModel = real_models.RealModel
+RealModel, peers = real_models.RealModel, real_models.peers
 ENTRIES = tomllib.loads((ROOT / "benchmarks" / "real_models.toml").read_text())["model"]
 
 
@@ -27,6 +28,7 @@ def cache(tmp_path, monkeypatch):
     """Packages are kept here, and none is fetched."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a package is fetched"))
+    monkeypatch.setitem(peers.PEERS, "onnxruntime", lambda: FAKE)  # it changes this thread's mode
     return tmp_path / "cache" / "vdla" / "packages"
 
 
@@ -140,9 +142,31 @@ def test_a_package_that_is_no_archive(monkeypatch):
 # Rows -------------------------------------------------------------------------------------------
 
 
-def ratios(table):
+class Fake:
+    """A runtime that does nothing, or refuses."""
+
+    version = "1"
+
+    def __init__(self, name, refuses=False):
+        self.name, self.refuses = name, refuses
+
+    def ready(self, path, shapes, threads):
+        if self.refuses:
+            raise RuntimeError("not this one")
+        return lambda inputs: None
+
+
+FAKE = Fake("fake")
+
+
+def chosen(among):
+    """Options of the command line."""
+    return argparse.Namespace(peers=among, threads=1, runs=2, clock="wall")
+
+
+def ratios(table, name="÷ fake"):
     """What a table's column of them says."""
-    (column,) = (column for column in table.columns if column.header == "ratio")
+    (column,) = (column for column in table.columns if column.header == name)
     return list(column.cells)
 
 
@@ -165,37 +189,46 @@ def test_one_that_cannot_be_fetched_has_a_row_and_the_others_go_on(
     monkeypatch.setattr(subprocess, "run", fails)
     models = [RealModel("absent", "a.onnx", "p==1"), RealModel("here", str(path))]
     console = Console(file=io.StringIO(), width=200)
-    absent, here = real_models.progress(models, 1, 2, console)
+    absent, here = real_models.progress(models, chosen([FAKE]), console)
     assert absent == real_models.Row("absent", f"p==1 {reason}")
     assert (here.model, here.refused, here.right, here.by_onnxruntime) == ("here", "", True, [])
-    assert here.ratio == pytest.approx(here.ours_ms / here.onnxruntime_ms)
-    shown = real_models.table([absent, here])
-    assert ratios(shown)[1:] == [f"{here.ratio:.3g}"] * 2
+    times = here.times
+    assert times.ratios == {"fake": pytest.approx(times.ours_ms / times.peers_ms["fake"])}
+    shown = real_models.table([absent, here], [FAKE])
+    assert ratios(shown)[1:] == [f"{times.ratios['fake']:.3g}"] * 3
     console.print(shown)
     lines = console.file.getvalue().splitlines()
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
     assert [row[:2] for row in cells] == [
-        ["absent", "refused"], ["here", "yes"], ["geometric mean", ""]
+        ["absent", "refused"], ["here", "yes"], ["geometric mean", ""], ["worst", ""]
     ]  # fmt: skip
 
 
 def test_the_mean_is_of_ratios_and_geometric():
-    rows = [real_models.Row(str(n), right=True, ratio=n) for n in (0.5, 2, 8)]
-    assert ratios(real_models.table([*rows, real_models.Row("x", "no")])) == [
-        "0.5",
-        "2",
-        "8",
-        "",
-        "2",
+    rows = [
+        real_models.Row(str(n), right=True, times=peers.Times(1, {"fake": 1 / n}, {"fake": n}))
+        for n in (0.5, 2, 8)
     ]
+    table = real_models.table([*rows, real_models.Row("x", "no")], [FAKE])
+    assert ratios(table) == ["0.5", "2", "8", "", "2", "8"]
 
 
 def test_no_row_without_a_reason_or_times():
-    assert real_models.table([real_models.Row("x", "no")]).row_count == 1
+    assert real_models.table([real_models.Row("x", "no")], [FAKE]).row_count == 1
+
+
+def test_a_peer_that_refuses_a_file_is_a_dash(tmp_path):
+    model = RealModel("here", str(save(tmp_path / "m.onnx", 2, 3)))
+    among = [FAKE, Fake("other", refuses=True)]
+    row = real_models.measure(model, chosen(among))
+    assert (row.refused, row.times.ratios.keys()) == ("", {"fake"})
+    table = real_models.table([row], among)
+    assert ratios(table, "÷ other") == ["–"] * 3
+    assert ratios(table, "÷ fastest") == ratios(table)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    row = real_models.measure(RealModel("none", str(tmp_path / "none.onnx")), 1, 1)
+    row = real_models.measure(RealModel("none", str(tmp_path / "none.onnx")), chosen([FAKE]))
     assert "none.onnx" in row.refused
 
 

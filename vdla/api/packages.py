@@ -12,12 +12,13 @@ from vdla.api.models import compile_options
 from vdla.api.modules import load
 from vdla.boards import find_board
 from vdla.compiler.targets.processor.description.processor import (
+    KEEP,
     NATIVE,
     PROCESSORS,
     Processor,
     find_processor,
 )
-from vdla.compiler.targets.processor.part import CodeForm, native_code
+from vdla.compiler.targets.processor.part import DENORMALS, CodeForm, native_code
 from vdla.compiler.targets.processor.source import from_source
 from vdla.compiler.text import ParseError
 from vdla.names.configs import resolve_on
@@ -132,7 +133,8 @@ def _of_module(model: Module | str | Path, options: Package, form: Form) -> Pack
     if module.host is None or not module.host.functions:
         return Packaged(name, module, named or find_processor(_default_target(form)))
     own = _own_processor(module.host)
-    processor = replace(named or own, shared=False)
+    denormals = module.metadata.get(DENORMALS, KEEP)
+    processor = replace(named or own, shared=False, denormals=denormals)
     if module.host.source:
         prefix = f"{name}_"
         host = _compiled(module.host.source, processor, CodeForm(prefix, form.assembly), where)

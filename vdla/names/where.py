@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
+    FLUSH,
+    KEEP,
     NATIVE,
     PROCESSORS,
     Processor,
@@ -69,11 +71,12 @@ class Where:
     ``device`` runs the network, and ``host`` what an accelerator leaves: "cpu", "gpu", or a
     processor by its name, whose time is modelled. ``target`` is the processor that code is for, or
     another package's target. ``gpu`` is "opencl" or NVIDIA's architecture. ``places`` are nodes
-    that the user places, by name; ``placement`` says how the others are shared.
+    that the user places, by name; ``placement`` says how the others are shared. ``denormals`` says
+    what the processor makes of denormal numbers.
 
     Raises:
-        UsageError: a host or a placement that there isn't, or that doesn't go with the device; a
-            GPU's architecture where no GPU takes part.
+        UsageError: a host, a placement or denormals that there aren't, or a host or a placement
+            that doesn't go with the device; a GPU's architecture where no GPU takes part.
     """
 
     device: str
@@ -82,10 +85,13 @@ class Where:
     gpu: str = OPENCL
     places: Mapping[str, str] | None = None
     placement: str = CAPABILITY
+    denormals: str = FLUSH
 
     def __post_init__(self) -> None:
         self._check_host()
         self._check_placement()
+        if self.denormals not in (FLUSH, KEEP):
+            raise UsageError(f"--denormals: expected {FLUSH} or {KEEP}, found {self.denormals}")
         if self.gpu != OPENCL and not self.has_gpu:
             raise UsageError(
                 f"--gpu {self.gpu}: expected --device gpu or --host gpu, found --device "
@@ -102,6 +108,7 @@ class Where:
             options.gpu,
             options.places,
             options.placement,
+            options.denormals,
         )
 
     def _check_host(self) -> None:
@@ -211,7 +218,7 @@ class Where:
             host=self.runs_rest,
             places=self.places or {},
             functions=tuned,
-            processor=code.processor,
+            processor=replace(code.processor, denormals=self.denormals),
             gpu=self.described_gpu(tuned),
             target=code.target,
         )

@@ -16,7 +16,7 @@ NAMED = spelling.Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not th
 RESOURCE = "What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu."
 SECTION = (  # of help, about them
     "--device", "--port", "--virtual", "--toolchain", "--target", "--host", "--gpu", "--threads",
-    "--place", "--placement", "--no-native",
+    "--place", "--placement", "--denormals", "--no-native",
 )  # fmt: skip
 
 
@@ -121,6 +121,14 @@ def placement() -> spelling.Default:
         "capability", "--placement", typed=str, compiles=True,
         only=[spelling.Only("device", "sim", "rtl", "board")], metavar="capability|cost",
         help="All that the accelerator can run goes there; or cost: what is faster there.",
+    )  # fmt: skip
+
+
+def denormals() -> spelling.Default:
+    """Whether a processor takes denormal numbers for zeros."""
+    return spelling.option(
+        "flush", "--denormals", typed=str, compiles=True, metavar="flush|keep",
+        help="The processor's floats below 1.2e-38 are zeros; or keep them, as numpy does.",
     )  # fmt: skip
 
 

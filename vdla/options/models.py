@@ -48,6 +48,8 @@ class Compile(Placed):
     architecture, as "sm_80"; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
     ``host`` is also a processor's name, as "cortex-a9": the module has its code and, by a model,
     its time. ``placement`` "cost" leaves to the host what is faster there by the models of both.
+    ``denormals`` "flush" has the processor take numbers below the least normal one for zeros, in
+    constants and while its functions run; "keep" computes with them.
     """
 
     config: str | Path | Config | None = fields.config(
@@ -70,6 +72,7 @@ class Compile(Placed):
     gpu: str = devices.gpu()
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
+    denormals: str = devices.denormals()
     strict: bool = fields.strict()
     calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()
@@ -83,8 +86,9 @@ class Run(Placed):
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. ``host``, ``gpu``, ``places``, ``placement``, ``strict`` and ``calibration`` are as for
-    ``compile``, too; a host by its name is modelled and not run: its functions run on this machine.
+    it. ``host``, ``gpu``, ``places``, ``placement``, ``denormals``, ``strict`` and ``calibration``
+    are as for ``compile``, too; a host by its name is modelled and not run: its functions run on
+    this machine.
     With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
     instead.
     ``threads`` share what the host computes; the results are the same for any number.
@@ -136,6 +140,7 @@ class Run(Placed):
     gpu: str = devices.gpu()
     places: Mapping[str, str] | None = devices.places()
     placement: str = devices.placement()
+    denormals: str = devices.denormals()
     strict: bool = fields.strict()
     calibration: str | Path | Mapping[str, object] | None = fields.samples()
     turns: int = fields.turns()

@@ -10,6 +10,7 @@ import numpy as np
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.windows import by_pixel
 from vdla.compiler.graph import ops
 
 FLOAT = 1  # ONNX's number of float32, TensorProto.FLOAT
@@ -171,18 +172,36 @@ def _lp_norm(view: OnnxNode) -> None:
 
 @converts("LRN")
 def _lrn(view: OnnxNode) -> None:
-    """By the squares of neighbouring channels, whose sum is a product with a band of ones."""
+    """By the squares of neighbouring channels, whose sum is a product with a band of ones: of
+    images a convolution by one pixel, which lies as its neighbours do."""
     view.real_dtype()
     make, data, shape = Maker(view), view.operand(0), view.shape(0)
     size, channels = view.integer("size", 1), view.shape(0)[1]
     offsets = np.arange(channels)[:, None] - np.arange(channels)[None]
     band = (offsets >= -((size - 1) // 2)) & (offsets <= size // 2)
-    rows = make.reshape(make.binary("mul", data, data), (shape[0], channels, prod(shape[2:])))
-    weight = make.like(band.T * view.real("alpha", 1e-4) / size, data)
-    sums = make.reshape(make.matmul(weight, rows), shape)
-    base = make.binary("add", sums, view.real("bias", 1.0))
-    power = make.binary("pow", base, view.real("beta", 0.75))
+    squares = make.binary("mul", data, data)
+    weight, bias = band.T * view.real("alpha", 1e-4) / size, view.real("bias", 1.0)
+    if len(shape) == 4 and view.dtype(0) == "float32" and not make.is_quantized(data):
+        start = make.like(np.full(channels, bias), data)
+        base = by_pixel(make, squares, make.like(weight[..., None, None], data), start)
+    else:
+        rows = make.reshape(squares, (shape[0], channels, prod(shape[2:])))
+        sums = make.matmul(make.like(weight, data), rows)
+        base = make.binary("add", make.reshape(sums, shape), bias)
+    power = _positive_power(make, base, view.real("beta", 0.75))
     make.result(make.binary("div", data, power))
+
+
+def _positive_power(make: Maker, base: str, exponent: float) -> str:
+    """A power of positive numbers; square roots of them where it is a half or quarters."""
+    roots = {0.25: (2,), 0.5: (1,), 0.75: (1, 2), 1.0: (0,)}.get(exponent)
+    if roots is None:
+        return make.binary("pow", base, exponent)
+    each = [base]
+    for _ in range(max(roots)):
+        each.append(make.unary("sqrt", each[-1]))
+    first, *others = (each[n] for n in roots)
+    return make.binary("mul", first, others[0]) if others else first
 
 
 def _softmax_of(make: Maker, data: str, axis: int) -> str:

@@ -111,6 +111,15 @@ def convolution_window(view: OnnxNode) -> Window:
     return _sliding(view, kernel)
 
 
+def by_pixel(make: Maker, data: str, weight: str, bias: str) -> str:
+    """A convolution of an image by windows of one pixel."""
+    node = ops.Conv2d(
+        **make.names(), data=data, weight=weight, bias=bias,
+        strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1,
+    )  # fmt: skip
+    return make.add(node, make.kind(data).dtype)
+
+
 @converts("Conv")
 def _conv(view: OnnxNode) -> None:
     window, groups = convolution_window(view), view.integer("group", 1)

@@ -37,9 +37,17 @@ class BatchNorm(Quantizable):
 
     def express(self, recipe: Recipe) -> Tensor:
         data, factor, offset = (recipe.read(n) for n in (self.data, self.factor, self.offset))
-        return te.compute(
-            recipe.out_shape, lambda *i: data[i] * factor[i[1]] + offset[i[1]], "normalized"
-        )
+        block = recipe.block(self.data)
+
+        def value(*i: Expr) -> Expr:
+            channel = i[1] * block + i[-1] if block else i[1]
+            return data[i] * factor[channel] + offset[channel]
+
+        return te.compute(recipe.out_shape, value, "normalized")
+
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result: those of the operand."""
+        return operands[0].block
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QBatchNorm`."""

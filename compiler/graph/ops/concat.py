@@ -89,7 +89,22 @@ class Concat(AnyConcat, Quantizable):
 
     def express(self, recipe: Recipe) -> Tensor:
         tensors = [recipe.read(name) for name in self.parts]
-        return self.joined(recipe, tensors, [t.shape[self.axis] for t in tensors])
+        blocks = [recipe.block(name) for name in self.parts]
+        least = min(blocks)
+        parts = [
+            t if own == least else _of_larger_blocks(t, own // least, least)
+            for t, own in zip(tensors, blocks, strict=True)
+        ]
+        more = [own // least if least and self.axis == 1 else 1 for own in blocks]
+        sizes = [t.shape[self.axis] * n for t, n in zip(tensors, more, strict=True)]
+        return self.joined(recipe, parts, sizes)
+
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result: the fewest of its parts, which are whole blocks."""
+        blocks = [each.block for each in operands]
+        least = min(blocks)
+        whole = all(least and n % least == 0 for n in blocks)
+        return least if whole and all(t.shape[1] % t.block == 0 for t in operands) else 0
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QConcat`."""
@@ -101,6 +116,16 @@ class Concat(AnyConcat, Quantizable):
             zeros=tuple(quant.zero_point for _, quant in sources),
             requant=island.requant(*(island.ratio(quant) for _, quant in sources)),
         )
+
+
+def _of_larger_blocks(tensor: Tensor, count: int, block: int) -> Part:
+    """An image in blocks as one whose blocks are smaller, ``count`` of them in each."""
+
+    def at(*i: Expr) -> Expr:
+        n, o, y, x, l = i
+        return tensor[n, te.floordiv(o, count), y, x, te.floormod(o, count) * block + l]
+
+    return at
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -206,9 +206,12 @@ def common_block(operands: Sequence[TensorType]) -> int:
 
 
 def spread_block(operands: Sequence[TensorType]) -> int:
-    """The block of images where those in blocks lie alike, and all others are spread over rows and
-    columns, or over channels; 0 where they don't."""
-    block = common_block([each for each in operands if each.block])
+    """The smallest block of images of as many channels, where all others are spread over rows and
+    columns, or over channels; 0 where they aren't."""
+    least = min((each.block for each in operands if each.block), default=0)
+    images = [each for each in operands if each.block]
+    whole = all(each.block % least == 0 for each in images)
+    block = common_block([replace(each, block=least) for each in images]) if whole else 0
     plain = [(1,) * (4 - len(each.shape)) + each.shape for each in operands if not each.block]
     return block if all(shape[1] == 1 or shape[2:] == (1, 1) for shape in plain) else 0
 
@@ -216,14 +219,19 @@ def spread_block(operands: Sequence[TensorType]) -> int:
 def broadcast_operands(recipe: Recipe, *names: str) -> list[Callable[[Sequence[Expr]], Expr]]:
     """The operands as functions of an index of the result.
 
-    Where some lie in blocks of channels, so does the result, and plain ones are read by channel.
+    Where some lie in blocks of channels, so does the result, in the smallest of them; plain ones
+    are read by channel.
     """
-    block = max(map(recipe.block, names))
+    block = min(filter(None, map(recipe.block, names)), default=0)
 
     def spread(name: str, tensor: Tensor, i: Sequence[Expr]) -> Expr:
-        if block and not recipe.block(name):
+        own = recipe.block(name)
+        if block and own != block:
             n, o, y, x, l = i
             i = n, o * block + l, y, x
+            if own:
+                in_one = own // block
+                i = n, te.floordiv(o, in_one), y, x, te.floormod(o, in_one) * block + l
         skipped = len(i) - len(tensor.shape)
         fixed = [
             te.const(0, "int32") if size == 1 else v

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.flow import Flow
+from vdla.compiler.graph.types import Array
 from vdla.compiler.placement import Placements
 from vdla.compiler.targets.functions import FunctionCodes
 from vdla.compiler.targets.processor.codegen.link import link_shared
@@ -17,7 +20,7 @@ from vdla.compiler.targets.processor.codegen.llvm import (
     compile_ir,
     compile_object,
 )
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.description.processor import FLUSH, NATIVE, Processor
 from vdla.compiler.targets.processor.in_place import in_place
 from vdla.compiler.targets.processor.source import to_source
 from vdla.compiler.targets.target import Needs, Part
@@ -27,6 +30,8 @@ from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, Module
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Host, Onnx, Open, Step
+
+DENORMALS = "denormals"  # the key of a module's metadata under which the processor's are
 
 
 @dataclass(frozen=True)
@@ -82,13 +87,17 @@ class HostPart(Part):
         return Host(node.name, code.program.name, code.args)
 
     def needs(self) -> Needs:
-        """Constants that onnxruntime reads, that are results, and that functions read."""
+        """Constants that onnxruntime reads, that are results, and that functions read: of those
+        denormal numbers are zeros, if they are to be."""
         read = (name for node in self._external() for name in node.inputs)
         known = self.graph.constants
         moved = (name for node in self.graph.of(Flow) for name in node.inputs)
         used = (*read, *moved, *self.graph.outputs)
         constants = {name: known[name] for name in used if name in known}
-        return Needs({**constants, **super().needs().constants}, views=self.views)
+        own = super().needs().constants
+        if self.processor.denormals == FLUSH:
+            own = {name: without_denormals(array) for name, array in own.items()}
+        return Needs({**own, **constants}, views=self.views)
 
     def complete(self, module: Module, dump: Dumper) -> None:
         """Gives a module machine code, and the models of onnxruntime.
@@ -100,6 +109,8 @@ class HostPart(Part):
         jumps = bool(self.graph.of(Flow))  # which are the runtime's, in every piece of code
         functions = self.functions.values()
         module.host = native_code(functions, self.processor, self.form, empty=jumps)
+        if module.host:
+            module.metadata[DENORMALS] = self.processor.denormals
         module.external = {node.name: node.model for node in self._external()}
 
     def _external(self) -> list[ops.External]:
@@ -149,6 +160,15 @@ def native_code(
         code = link_shared(code, processor)
     machine = processor.triple, processor.cpu, processor.features
     return HostCode(code, *machine, sizes, source)
+
+
+def without_denormals(array: Array) -> Array:
+    """An array with zeros of the same sign for numbers below the least normal one, 1.2e-38 in
+    float32; float16, whose numbers are computed with in float32, is left as it is."""
+    if array.dtype not in (np.float32, np.float64):
+        return array
+    tiny = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
+    return np.where(tiny, np.copysign(array.dtype.type(0), array), array) if tiny.any() else array
 
 
 def _bytes(param: Buffer) -> int:

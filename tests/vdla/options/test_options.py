@@ -52,8 +52,8 @@ def test_spelled_out_or_as_an_object():
     [
         (lambda: api.compile("digits", threads=2),
          "compile: expected options of config, settings, device, board, target, vthreads, dump, "
-         "records, shapes, host, gpu, places, placement, strict, calibration, turns, progress, "
-         "found threads; "
+         "records, shapes, host, gpu, places, placement, denormals, strict, calibration, turns, "
+         "progress, found threads; "
          "did you mean vthreads?"),
         (lambda: api.compile("digits", shape={"n": 1}), "found shape; did you mean shapes?"),
         (lambda: api.run("digits", {}, inputs={}),

@@ -1,7 +1,8 @@
 """The code that every object brings along: ``runtime/pool/pool.c``, as LLVM's text.
 
 It calls functions, and hands the steps of their ``parallel`` loops to threads. The text suits any
-processor; what waiting loops execute, and the number of the system's clock, are put in here.
+processor; what waiting loops execute, how threads take denormal numbers for zeros, and the number
+of the system's clock, are put in here.
 Machines without threads get SERIAL alone, which calls nothing of any library, and those without a
 library for float16 HALVES, its conversions.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from vdla.compiler.targets.processor.codegen.denormals import mode_text
 from vdla.compiler.targets.processor.description.processor import Processor
 
 PARALLEL = "vdla_parallel"
@@ -29,6 +31,7 @@ define internal void @vdla_pause() alwaysinline nounwind {{
 
 {declaration}
 """
+MODES = ("declare i64 @vdla_flush()\n", "declare void @vdla_restore(i64)\n")
 CLOCK = "@vdla_clock = external constant i32, align 4\n"
 CLOCK_CODE = "@vdla_clock = internal constant i32 {clock}\n"
 # Weak, since several objects of one program may bring it along.
@@ -112,4 +115,7 @@ def builtins_ir(processor: Processor) -> str:
     declaration = pause.replace("call", "declare").replace(" 1", "")
     clock = 6 if "darwin" in processor.system else 1  # CLOCK_MONOTONIC
     text = text.replace(PAUSE, PAUSE_CODE.format(pause=pause, declaration=declaration))
+    for declaration in MODES:
+        text = text.replace(declaration, "")
+    text += f"\n{mode_text(processor)}"
     return text.replace(CLOCK, CLOCK_CODE.format(clock=clock))

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
+from vdla.compiler.targets.processor.codegen.denormals import flushes, mode_functions
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
 from vdla.compiler.targets.processor.codegen.flat import flat_function
@@ -70,7 +71,7 @@ def _texts(
     module, parts = ll.Module(name="vdla"), 0
     for func in funcs:
         _check_supported(func, processor)
-        emit_function(module, func, ll.IntType(processor.size_bits))
+        emit_function(module, func, processor)
         if most and instructions(module) > most:
             yield str(module)
             module, parts = ll.Module(name="vdla"), parts + 1
@@ -264,17 +265,19 @@ def _builtins(processor: Processor) -> bytes:
 # --- functions ----------------------------------------------------------------------------------
 
 
-def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
+def emit_function(module: ll.Module, func: PrimFunc, processor: Processor) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
     flat = flat_function(func)
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
+    size = ll.IntType(processor.size_bits)
     Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
-    _emit_entry(module, func, body)
+    _emit_entry(module, func, body, processor)
 
 
-def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
-    """The exported function: it takes the pointers out of their array and calls the body."""
+def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function, processor: Processor) -> None:
+    """The exported function: it takes the pointers out of their array and calls the body, in which
+    denormal numbers are zeros or not, whatever the caller has them be."""
     entry = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER]), func.name)
     entry.attributes.add("nounwind")
     builder = ll.IRBuilder(entry.append_basic_block("entry"))
@@ -282,7 +285,13 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     for n in range(len(func.params) + 1):
         slot = builder.gep(entry.args[0], [ll.Constant(ll.IntType(64), n)], source_etype=POINTER)
         pointers.append(builder.load(slot, typ=POINTER))
-    builder.call(body, pointers)
+    if flushes(processor):
+        flush, restore = mode_functions(module, processor)
+        before = builder.call(flush, [])
+        builder.call(body, pointers)
+        builder.call(restore, [before])
+    else:
+        builder.call(body, pointers)
     builder.ret_void()
 
 

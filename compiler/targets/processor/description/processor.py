@@ -8,6 +8,7 @@ from functools import cache
 
 from vdla.compiler.targets.errors import TargetError
 
+KEEP, FLUSH = "keep", "flush"
 # What adds products of bytes; of one line, a processor with one also has all later ones.
 ON_ANY = "multiply"
 DOTS = (("vpdpbusd", "pmaddwd", ON_ANY), ("usdot", "sdot", ON_ANY))
@@ -85,6 +86,8 @@ class Processor:
     ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
     ``winograd`` lets convolutions of floats be computed by Winograd's algorithm, which differs from
     plain sums by some 1e-5 of a result.
+    ``denormals`` "flush" takes float32 and float64 below the least normal number for zeros, where
+    the processor can (``codegen/denormals.py``); "keep" computes with them.
     ``abi`` is the calling convention by LLVM's name, where the triple doesn't say it, and
     ``code_model`` how far from each other code and data of a shared object may lie.
     ``shared``: the machine loads a shared object; one that doesn't is given an object file.
@@ -97,6 +100,7 @@ class Processor:
     features: str = ""
     quick: bool = False
     winograd: bool = True
+    denormals: str = KEEP
     abi: str = ""
     code_model: str = "jitdefault"
     shared: bool = True

@@ -1,4 +1,4 @@
-"""A convolution over all channels, with output channels in the lanes of vectors.
+"""A convolution over all channels or those of groups, with output channels in the lanes of vectors.
 
 It computes a tile of its output at a time: some places of the image in some blocks of channels,
 whose sums stay in registers while the reduction runs. In each step every input element is
@@ -12,11 +12,16 @@ Deep Learning Convolutions on SIMD Architectures", SC'18)::
 
 The tile has as many places and blocks as registers hold sums, beside the weights and one element:
 some columns of a row, or of several rows where the image is narrow. Weights are rearranged at
-compile time.
+compile time. Where a result's blocks are half a vector, two of them are summed in one: 24 channels
+take two vectors, and 200 take 13, half of one of which is idle.
 
 What is padded, moved or converted is copied for a band of rows that stays in the second-level
 cache. Threads share the bands where there are enough of them and every thread can read all weights
 from its own cache; else they share a band's copying and then its tiles.
+
+A vector of channels of several groups reads the input channels of all of them, with weights of 0
+where a lane's group doesn't: the reduction runs over as many blocks from the first one on that the
+vector needs, and not over all.
 
 On integers four input channels are one step: data as uint8, 128 more than the int8 they were, times
 int8 weights. What is too much, 128 and the zero point times the sum of a channel's weights, is
@@ -35,12 +40,13 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph, Known, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
-from vdla.compiler.graph.types import Array, TensorType
+from vdla.compiler.graph.types import Array, Shape, TensorType
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (
     Data,
+    Place,
     Reading,
     block_for,
     divisor,
@@ -66,12 +72,13 @@ WEIGHT_BYTES = 1 << 19  # that stay in a thread's own second-level cache
 JOBS = 8  # bands that are enough for threads to share
 FEWEST_TILES = 4  # one below the other, of which bands are made for threads
 MOST_BLOCKS = 8  # of a tile
+MOST_IDLE = 8  # channels that the groups of a vector see, for each that one of them does
 
 
 @dataclass(frozen=True)
 class Convolution(Template[AnyConv2d]):
-    """``sums`` is [N, O/l, H, W, l], H and W whole tiles; ``word`` the axis of the four bytes that
-    one instruction multiplies, of integers."""
+    """``sums`` is [N, O/l, H, W, l], H and W whole tiles, O whole vectors; ``word`` the axis of the
+    four bytes that one instruction multiplies, of integers."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
@@ -85,9 +92,15 @@ class Convolution(Template[AnyConv2d]):
     def channel_block(
         cls, node: AnyConv2d, operands: Sequence[TensorType], known: Known, vectors: Vectors
     ) -> int:
-        """Channels per block: a vector's lanes, or half of them; 0 for several groups."""
-        lanes = vectors.lanes
-        return block_for(node, operands, known, (lanes, lanes // 2)) if node.groups == 1 else 0
+        """Channels per block: a vector's lanes, or half of them; 0 where a vector would see many
+        more channels than each of its lanes."""
+        lanes, (data, weight) = vectors.lanes, (each.shape for each in operands[:2])
+        if node.groups > 1:
+            inner = operands[0].block or weight[1]
+            _, count = _spans(weight, node.groups, inner, lanes)
+            if is_depthwise(node, data, weight) or count * inner > MOST_IDLE * weight[1]:
+                return 0
+        return block_for(node, operands, known, (lanes, lanes // 2))
 
     @classmethod
     def refusal(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> str | None:
@@ -100,15 +113,16 @@ class Convolution(Template[AnyConv2d]):
     @classmethod
     def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Convolution:
         """Sums in float32, or of integers in int32, and what makes the result of them."""
-        vectors = processor.vectors
+        vectors, lanes = processor.vectors, _lanes(node, recipe, processor.vectors)
         if isinstance(node, QConv2d):
-            data, sums, word = _integer_sums(node, recipe)
-            value = int8_of_sums(node, recipe, sums, fused=vectors.fused)
+            data, sums, word = _integer_sums(node, recipe, lanes)
+            of_blocks = _in_blocks(sums, recipe.block(node.output))
+            value = int8_of_sums(node, recipe, of_blocks, fused=vectors.fused)
             return cls(data.padded, sums, word, node.finished(recipe, value), vectors)
         assert isinstance(node, Conv2d)
-        data, sums = _float_sums(node, recipe)
-        result = te.compute(recipe.out_shape, lambda *i: sums[i], "out")
-        return cls(data.padded, sums, None, result, vectors)
+        data, sums = _float_sums(node, recipe, lanes)
+        of_blocks = _in_blocks(sums, recipe.block(node.output))
+        return cls(data.padded, sums, None, te.compute(recipe.out_shape, of_blocks, "out"), vectors)
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
@@ -117,7 +131,7 @@ class Convolution(Template[AnyConv2d]):
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, in bands of rows."""
-        padded, (_, blocks, height, width, _) = self.padded, self.sums.shape
+        padded, (_, blocks, height, width, lanes) = self.padded, self.sums.shape
         registers = self.vectors.registers if self.word is None else self.vectors.word_registers
         high, wide = places_of_a_tile(height, width, registers)
         tiles = height // high
@@ -125,7 +139,8 @@ class Convolution(Template[AnyConv2d]):
         rows = min(self._tiles_of_a_band(tiles, shared), ceil_div(result.shape[2], high))
         out = s[result]
         at_once = _blocks_at_once(blocks, high * wide, registers)
-        loops = tile_result(out, (high, wide), at_once, rows)
+        together = min(at_once * (lanes // result.shape[-1]), result.shape[1])
+        loops = tile_result(out, (high, wide), together, rows)
         band = loops.band
         if shared:
             band = out.fuse(loops.n, band)
@@ -173,48 +188,97 @@ def _blocks_at_once(blocks: int, places: int, registers: int) -> int:
 # The sums ---------------------------------------------------------------------------------------
 
 
-def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+def _lanes(conv: AnyConv2d, recipe: Recipe, vectors: Vectors) -> int:
+    """Channels of a vector of sums: one block of the result, or a whole vector where it has several
+    smaller ones."""
+    block = recipe.block(conv.output)
+    return block if recipe.shape(conv.output)[1] == block else vectors.lanes
+
+
+def _in_blocks(sums: Tensor, block: int) -> Place:
+    """The sum at n, block, y, x, channel of a block, of sums whose vectors have some blocks."""
+    in_one = sums.shape[-1] // block
+    if in_one == 1:
+        return lambda *i: sums[i]
+
+    def at(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        return sums[b, te.floordiv(c, in_one), y, x, te.floormod(c, in_one) * block + l]
+
+    return at
+
+
+def _float_sums(conv: Conv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor]:
     """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
     weight, start = float_parameters(conv, recipe)
     inner = recipe.block(conv.data) or weight.shape[1]
-    data, sums, _ = _dots(conv, recipe, _split(recipe, conv, weight, inner), start)
+    split = _split(weight, conv.groups, inner, lanes)
+    data, sums, _ = _dots(conv, recipe, split, start, _firsts(conv, recipe, inner, lanes))
     return data, sums
 
 
-def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar | None]:
+def _integer_sums(conv: QConv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor, IterVar | None]:
     """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
     weight, bias = integer_parameters(conv, recipe)
     more = (conv.zeros[0] + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or ceil_div(weight.shape[1], WORD_BYTES) * WORD_BYTES
-    split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
+    split = _split(weight, conv.groups, inner, lanes)  # [O/l, I/inner, KH, KW, inner, l]
     words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
-    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start)
+    firsts = _firsts(conv, recipe, inner, lanes)
+    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start, firsts)
 
 
-def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
-    """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
+def _spans(weight: Shape, groups: int, inner: int, lanes: int) -> tuple[list[int], int]:
+    """The first block of ``inner`` input channels that each vector of output channels reads, and
+    how many from there on; of weights [O, I/groups, …]."""
+    o, i, *_ = weight
+    own, blocks = o // groups, ceil_div(groups * i, inner)
+    ends = [(n, min(n + lanes, o) - 1) for n in range(0, o, lanes)]
+    low = [first // own * i // inner for first, _ in ends]
+    high = [ceil_div((last // own + 1) * i, inner) for _, last in ends]
+    count = max(h - l for l, h in zip(low, high, strict=True))
+    return [min(l, blocks - count) for l in low], count
+
+
+def _firsts(conv: AnyConv2d, recipe: Recipe, inner: int, lanes: int) -> Tensor | None:
+    """The first block that each vector reads, as a table; None where it is the first of all."""
+    low, count = _spans(recipe.shape(conv.weight), conv.groups, inner, lanes)
+    if not any(low):
+        return None
+    most = ceil_div(recipe.shape(conv.data)[1], inner) - count
+    return recipe.constant("first", np.array(low, np.int32), (0, most))
+
+
+def _split(weight: Array, groups: int, inner: int, lanes: int) -> Array:
+    """[O/l, I/inner, KH, KW, inner, l], I those that a vector reads; channels up to a multiple of
+    ``inner`` and ``lanes`` are 0."""
     o, i, kh, kw = weight.shape
-    lanes, blocks = recipe.block(conv.output), ceil_div(i, inner)
-    whole = np.zeros((o, blocks * inner, kh, kw), weight.dtype)
-    whole[:, :i] = weight
-    split = whole.reshape(o // lanes, lanes, blocks, inner, kh, kw)
+    low, count = _spans(weight.shape, groups, inner, lanes)
+    whole = np.zeros((len(low), lanes, count * inner, kh, kw), weight.dtype)
+    for group in range(groups):
+        channels = np.arange(group * o // groups, (group + 1) * o // groups)
+        for vector in np.unique(channels // lanes):
+            own, at = channels[channels // lanes == vector], group * i - low[vector] * inner
+            whole[vector, own % lanes, at : at + i] = weight[own]
+    split = whole.reshape(len(low), lanes, count, inner, kh, kw)
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
 def _dots(
-    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array
+    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, firsts: Tensor | None
 ) -> tuple[Data, Tensor, IterVar | None]:
-    """The data, the sums of a convolution over all channels, and the axis of a word.
+    """The data, the sums of a convolution, and the axis of a word.
 
     ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
-    4].
+    4]; ``firsts`` has the first block of input channels for each vector, where there are groups.
     """
-    _, blocks, kh, kw, *rest = weight.shape
-    lanes, kind = recipe.block(conv.output), str(bias.dtype)
-    words = len(rest) == 3
+    vectors, blocks, kh, kw, *rest = weight.shape
+    words, kind = len(rest) == 3, str(bias.dtype)
+    lanes = rest[1]
     table = recipe.constant("weight", weight)
-    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    whole = np.zeros(vectors * lanes, bias.dtype)
+    whole[: len(bias)] = bias
+    start = recipe.constant("bias", whole.reshape(-1, lanes))
     reading = Reading.unsigned(conv.zeros[0]) if isinstance(conv, QConv2d) else Reading.floats()
     data = read_data(conv, recipe, rest[0] * WORD_BYTES if words else rest[0], reading)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
@@ -224,9 +288,10 @@ def _dots(
 
     def dot(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
         channel = rl * WORD_BYTES + rk[0] if rk else rl
-        element = data.at(b, rc, y * sh + ry * dh, x * sw + rx * dw, channel)
+        block = rc if firsts is None else rc + firsts[c]
+        element = data.at(b, block, y * sh + ry * dh, x * sw + rx * dw, channel)
         product = element.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
         return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
 
-    sums = te.compute(sums_shape(conv, recipe), dot, "acc")
+    sums = te.compute(sums_shape(conv, recipe, lanes), dot, "acc")
     return data, sums, rk[0] if rk else None

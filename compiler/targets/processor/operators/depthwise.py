@@ -90,7 +90,7 @@ class Depthwise(Template[AnyConv2d]):
         vectors = processor.vectors
         if isinstance(node, QConv2d):
             data, sums = _integer_sums(node, recipe)
-            value = int8_of_sums(node, recipe, sums, fused=vectors.fused)
+            value = int8_of_sums(node, recipe, lambda *i: sums[i], fused=vectors.fused)
             return cls(data.padded, sums, node.finished(recipe, value), vectors)
         assert isinstance(node, Conv2d)
         data, sums = _float_sums(node, recipe)
@@ -165,4 +165,4 @@ def _taps(
         product = element.astype(kind) * table[c, ry, rx, l].astype(kind)
         return te.sum(product, axis=[ry, rx], init=start[c, l])
 
-    return data, te.compute(sums_shape(conv, recipe), tap, "acc")
+    return data, te.compute(sums_shape(conv, recipe, lanes), tap, "acc")

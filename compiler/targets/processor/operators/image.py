@@ -108,11 +108,10 @@ def places_of_a_tile(height: int, width: int, registers: int) -> Pair:
     return divisor(high, most // wide), wide
 
 
-def sums_shape(conv: AnyConv2d, recipe: Recipe) -> Shape:
-    """[N, O/l, H, W, l] of a convolution's sums, H and W whole tiles."""
+def sums_shape(conv: AnyConv2d, recipe: Recipe, lanes: int) -> Shape:
+    """[N, O/l, H, W, l] of a convolution's sums, H and W whole tiles, O whole vectors."""
     n, o, oh, ow = recipe.shape(conv.output)
-    lanes = recipe.block(conv.output)
-    return (n, o // lanes, *whole_tiles(oh, ow), lanes)
+    return (n, ceil_div(o, lanes), *whole_tiles(oh, ow), lanes)
 
 
 @dataclass(frozen=True)
@@ -220,10 +219,8 @@ def read_data(conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading) -> 
 # Results ----------------------------------------------------------------------------------------
 
 
-def int8_of_sums(
-    conv: QConv2d, recipe: Recipe, sums: Tensor, *, fused: bool
-) -> Callable[..., Expr]:
-    """The int8 value at n, block, y, x, channel of the block, of int32 or float32 ``sums``.
+def int8_of_sums(conv: QConv2d, recipe: Recipe, sums: Place, *, fused: bool) -> Callable[..., Expr]:
+    """The int8 value at n, block, y, x, channel of the block, of int32 or float32 ``sums`` there.
 
     ``fused``: one instruction of the processor multiplies and adds float32, rounding once.
     """
@@ -233,7 +230,7 @@ def int8_of_sums(
     scale = _scaled(recipe, lanes, pack_scales(conv.requant.scale), most, fused=fused)
 
     def value(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-        return scale(sums[b, c, y, x, l], *conv.requant.limits, c, l)
+        return scale(sums(b, c, y, x, l), *conv.requant.limits, c, l)
 
     return value
 

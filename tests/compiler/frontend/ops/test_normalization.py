@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_operators import F, check_operator
+from onnx_operators import F, agrees, check_operator, model, real, typed
 from quantized_models import QUANT, RNG, W, quantized_input, same_results, single
 from quantized_models import model as quantized_model
 
 from vdla.compiler.frontend import import_model
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.reference import evaluate
 
 
 @pytest.mark.parametrize(("op", "operands", "constants", "attributes"), [
@@ -21,6 +23,30 @@ from vdla.compiler.graph.passes import optimize
 ])  # fmt: skip
 def test_operators(op, operands, constants, attributes):
     check_operator(op, operands, constants, attributes)
+
+
+@pytest.mark.parametrize("beta", [0.25, 0.5, 0.75, 1.0, 0.6])
+@pytest.mark.parametrize("size", [3, 5])
+def test_channels_by_their_neighbours(size, beta):
+    """An image's squares are summed by a convolution, and roots are the usual powers."""
+    node = helper.make_node("LRN", ["x"], ["y"], size=size, alpha=0.3, beta=beta, bias=1.5)
+    graph = agrees([node], {"x": 3 * real(2, 7, 5, 4)})
+    assert any(isinstance(node, ops.Conv2d) for node in graph.nodes)
+    powers = [node.function for node in graph.nodes if isinstance(node, ops.Binary)]
+    assert ("pow" in powers) == (beta == 0.6)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_channels_of_a_signal_by_their_neighbours(size):
+    """Which onnxruntime doesn't run, nor even sizes."""
+    x = real(2, 7, 5)
+    node = helper.make_node("LRN", ["x"], ["y"], size=size, alpha=0.3)
+    graph = import_model(typed(model([node], {"x": x})), "m")
+    first = (size - 1) // 2
+    squares = np.pad(x**2, ((0, 0), (first, size - 1 - first), (0, 0)))
+    sums = sum(squares[:, n : n + 7] for n in range(size))
+    want = x / (1 + 0.3 / size * sums) ** 0.75
+    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], want, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("op", "extra", "constants", "attributes", "shape"), [

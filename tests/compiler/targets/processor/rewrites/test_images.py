@@ -266,10 +266,23 @@ def test_what_somebody_reads_plain_is_unpacked_beside_its_blocks():
     kept(net.graph(total, turned), unpacked=2)
 
 
-def test_images_with_different_blocks_are_both_unpacked():
+@pytest.mark.parametrize("channels", [(32, 24), (24, 32, 8)])
+def test_images_with_different_blocks_are_joined_in_the_smaller_ones(channels):
     """Of 16 channels and of 8."""
-    net, a, b = beside(32, 24)
-    kept(net.graph(net.add(ops.Concat, parts=(a, b), axis=1)), unpacked=2)
+    net, *parts = beside(*channels)
+    joined = net.add(ops.Concat, parts=tuple(parts), axis=1)
+    kept(net.graph(net.conv(net.add(ops.Relu, data=joined), 32, (1, 1))))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_images_with_different_blocks_are_added_in_the_smaller_ones(turned):
+    """Of 32 channels, joined of 24 and 8, and of a convolution's in blocks of 16."""
+    net, a, b, c = beside(24, 8, 32)
+    joined = net.add(ops.Concat, parts=(a, b), axis=1)
+    first, second = (c, joined) if turned else (joined, c)
+    total = net.add(ops.Relu, data=combined(net, "add", first, second))
+    scaled = combined(net, "mul", total, net.constant(32, 1, 1))
+    kept(net.graph(net.conv(scaled, 32, (1, 1))))
 
 
 @pytest.mark.parametrize("size", [1, SIZE])
@@ -307,6 +320,15 @@ def test_a_choice_by_a_condition_of_all_elements_unpacks():
 def test_images_of_whole_blocks_are_joined_in_blocks(axis, channels):
     net, *parts = beside(*channels)
     kept(net.graph(net.add(ops.Concat, parts=tuple(parts), axis=axis)))
+
+
+@pytest.mark.parametrize("channels", [32, 24])
+def test_channels_are_normalized_in_blocks(channels):
+    net, a, b = beside(channels, channels)
+    joined = net.add(ops.Concat, parts=(a, b), axis=1)
+    factor, offset = (net.constant(2 * channels) for _ in range(2))
+    normal = net.add(ops.BatchNorm, data=joined, factor=factor, offset=offset)
+    kept(net.graph(net.conv(net.add(ops.Relu, data=normal), channels, (1, 1))))
 
 
 def test_joined_beside_a_plain_part_all_are_plain():
