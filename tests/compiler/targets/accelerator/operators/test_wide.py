@@ -146,7 +146,7 @@ FULL = {
 @pytest.mark.parametrize("on", [*FULL])
 @pytest.mark.parametrize(
     ("channels", "pixels", "centered", "wide"),
-    [(16, 9, True, False), (64, 33, True, True), (64, 9, False, True), (32, 33, False, False)],
+    [(16, 9, True, False), (64, 17, True, True), (64, 9, False, True), (32, 17, False, False)],
 )
 def test_normalizations(channels, pixels, centered, wide, on):
     rng = np.random.default_rng(6)
