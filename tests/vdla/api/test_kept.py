@@ -61,7 +61,7 @@ def test_every_option_that_compiles_decides():
     others = {
         "shapes": {"n": 2}, "records": "none", "target": "x86-64-v3", "places": {"a": "cpu"},
         "host": "cortex-a9", "gpu": "sm_80", "strict": True, "placement": "cost", "turns": 7,
-        "calibration": "x.npz",
+        "calibration": "x.npz", "denormals": "keep",
     }  # fmt: skip
     named = {
         each.name for each in kept.fields(Run) if (how := kept.spelling(each)) and how.compiles
