@@ -119,7 +119,8 @@ def _clip(node: ops.Clip, x: Sequence[Array], y: Array, d: Array) -> Gradients:
 
 @rule(ops.Cast)
 def _cast(node: ops.Cast, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    return [d.astype(x[0].dtype)]
+    """The gradient among floats; integers are steps, whose slope is zero wherever it is defined."""
+    return [d.astype(x[0].dtype) if x[0].dtype.kind == "f" == y.dtype.kind else None]
 
 
 # Of several operands -----------------------------------------------------------------------------

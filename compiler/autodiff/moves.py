@@ -89,10 +89,6 @@ def _interleave(node: ops.Interleave, x: Sequence[Array], y: Array, d: Array) ->
 # Places that are known only at run time -----------------------------------------------------------
 
 
-def _empty(like: Array) -> Array:
-    return full_like(like, 0)
-
-
 @rule(ops.Gather)
 def _gather(node: ops.Gather, x: Sequence[Array], y: Array, d: Array) -> Gradients:
     """Slices are added at their indices, which come first for that."""
@@ -110,7 +106,7 @@ def _gather(node: ops.Gather, x: Sequence[Array], y: Array, d: Array) -> Gradien
 
 @rule(ops.GatherElements)
 def _gather_elements(node: ops.GatherElements, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    operands = [_empty(x[0]), x[1], d]
+    operands = [full_like(x[0], 0), x[1], d]
     fields = {"reduction": "add", "axis": node.axis}
     return [add("added", ops.ScatterElements, operands, str(d.dtype), **fields), None]
 
@@ -120,7 +116,7 @@ def _gather_nd(node: ops.GatherND, x: Sequence[Array], y: Array, d: Array) -> Gr
     data, indices = x
     if node.batch:
         return None
-    operands = [_empty(data), indices, d]
+    operands = [full_like(data, 0), indices, d]
     return [add("added", ops.ScatterND, operands, str(d.dtype), reduction="add"), None]
 
 
@@ -162,6 +158,6 @@ def _top(node: ops.TopK, x: Sequence[Array], y: Array, d: Array) -> Gradients:
         return [None]
     fields = {"axis": node.axis, "count": node.count, "largest": node.largest, "places": True}
     places = add("places", ops.TopK, list(x), "int64", **fields)
-    operands = [_empty(x[0]), places, d]
+    operands = [full_like(x[0], 0), places, d]
     scattered = {"reduction": "add", "axis": node.axis}
     return [add("added", ops.ScatterElements, operands, str(d.dtype), **scattered)]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from vdla.compiler.graph.clone import clone
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ops.control import Control
 from vdla.compiler.tracing.arrays import STACK, Array
 
 
@@ -14,17 +13,13 @@ def inline(graph: Graph, operands: Sequence[Array]) -> list[Array]:
     """The results of a graph's nodes, written out in the innermost trace.
 
     Args:
-        graph: calls no named functions.
+        graph: a region, or a graph without functions of its own.
         operands: what its inputs are, in their order.
     """
     trace = STACK.traces[-1]
-    names = {name: trace.constant(value) for name, value in graph.constants.items()}
-    names |= zip(graph.inputs, map(trace.own, operands), strict=True)
-    for node in graph.nodes:
-        for output in node.outputs:
-            names[output] = trace.tensor(f"{trace.stem}.{output}", graph.tensors[output])
-        made = replace(node.renamed(names), name=names[node.output]).writing(names[node.output])
-        if isinstance(made, Control):
-            made = replace(made, others=tuple(names[each] for each in made.others))
-        trace.nodes.append(made)
-    return [Array(trace, names[output]) for output in graph.outputs]
+    given = dict(zip(graph.inputs, map(trace.own, operands), strict=True))
+    copy = clone(graph, f"{trace.session.fresh(f'{trace.stem}.copy')}.", given)
+    trace.tensors |= copy.tensors
+    trace.constants |= copy.constants
+    trace.nodes += copy.nodes
+    return [Array(trace, output) for output in copy.outputs]

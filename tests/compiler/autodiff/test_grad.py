@@ -60,6 +60,27 @@ def chosen(w, h, x):
     return vdla.cond(np.sum(x) > 0, lambda: np.sum(np.sin(w) * x[:3]), lambda: np.sum(h * (h @ w)))
 
 
+def nested(w, h, x):
+    """A choice in a loop in a loop."""
+
+    def outer(state, row):
+        def inner(total, factor):
+            moved = vdla.cond(np.sum(total) > 0, lambda: np.sin(total @ w), lambda: total - factor)
+            return moved, np.sum(total * factor)
+
+        state, rows = vdla.scan(inner, state, np.stack([row, row * h]))
+        return state + np.sum(rows) * 0.1, np.sum(state)
+
+    state, rows = vdla.scan(outer, h, x)
+    return np.sum(state) + np.sum(rows)
+
+
+def stepped(w, h, x):
+    """Integers between floats, which are steps."""
+    whole = (x * 8).astype("int32")
+    return np.sum(whole.astype(x.dtype) * x) + np.sum(w) + np.sum(h)
+
+
 def network(w, h, x):
     """Layers, shapes and a softmax."""
     hidden = np.maximum(x @ w + h, 0.1 * (x @ w))
@@ -67,7 +88,7 @@ def network(w, h, x):
     return -np.mean(np.log(shares[:, 1]) * x[:, 0])
 
 
-@pytest.mark.parametrize("function", [recurrent, backwards, chosen, network])
+@pytest.mark.parametrize("function", [recurrent, backwards, chosen, nested, stepped, network])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_gradients_in_all_arguments(function, sign):
     args = W, H, sign * X
@@ -106,6 +127,23 @@ def test_a_step_of_training_in_one_graph():
         losses.append(value)
     assert guess.shape == (16, 2)
     assert losses[-1] < 0.6 * losses[0]
+
+
+def test_training_in_a_loop():
+    """A gradient inside a turn, of what the turn before has made."""
+    x, y = numbers(8, 3), numbers(8, 2)
+
+    @vdla.fn
+    def train(w):
+        def turn(w, _):
+            value, d = vdla.value_and_grad(lambda w: np.mean((x @ w - y) ** 2))(w)
+            return w - 0.2 * d, value
+
+        return vdla.scan(turn, w, None, length=200)
+
+    _, losses = train(numbers(3, 2))
+    best = np.linalg.lstsq(x, y, rcond=None)[0]
+    np.testing.assert_allclose(losses[-1], np.mean((x @ best - y) ** 2), rtol=1e-3)
 
 
 def test_arguments_that_the_loss_does_not_follow_from():
