@@ -15,13 +15,13 @@ channel); all runtimes run the same file. The networks and their weights are tho
 
 A ratio is vdla's time over a peer's: of the shortest runs, which others' work on the machine
 disturbs least, by the wall's clock, or of one thread's processor time. ``--json`` has that of the
-medians, too. ``÷ fastest`` is the ratio to whichever
-peer is faster, and a dash a peer that refuses the file. ``error`` is the largest difference of
-outputs from onnxruntime's over the largest output. ``--layers`` prints each function's time
-instead. ``--products`` prints square products of matrices, of floats and of uint8 by int8 weights,
-and what share they have of the processor's peak (``compiler/targets/processor/peak.py``);
-``--convolutions`` prints convolutions of floats to numbers of channels that fill no vector, and of
-groups, likewise. By ``--target x86-64-v3`` vdla uses that processor's instructions.
+medians, too. ``÷ fastest`` is the ratio to whichever peer is faster, and a dash a peer that refuses
+the file. ``error`` is the largest difference of outputs from onnxruntime's over the largest output.
+``--layers`` prints each function's time instead. ``--products`` prints square products of matrices,
+of floats and of uint8 by int8 weights, and what share they have of the processor's peak
+(``compiler/targets/processor/peak.py``); ``--convolutions`` prints convolutions of floats to
+numbers of channels that fill no vector, and of groups, likewise. By ``--target x86-64-v3`` vdla
+uses that processor's instructions.
 """
 
 from __future__ import annotations
