@@ -83,7 +83,7 @@ def linear(expr: Expr, ranges: Ranges | None = None) -> Linear:
         case Const(value, _):
             return Linear(int(value), {})
         case Binary("add", a, b):
-            return _join_divmod(linear(a, ranges).plus(linear(b, ranges)))
+            return joined(linear(a, ranges).plus(linear(b, ranges)))
         case Binary("sub", a, b):
             return linear(a, ranges).plus(linear(b, ranges), -1)
         case Binary("mul", a, b):
@@ -120,7 +120,7 @@ def _divmod_form(op: str, x: Linear, c: int, dtype: str, ranges: Ranges | None) 
     return quotient.plus(Linear(0, {Binary("floordiv", rebuild(rest, dtype), Const(c, dtype)): 1}))
 
 
-def _join_divmod(x: Linear) -> Linear:
+def joined(x: Linear) -> Linear:
     """c * (e // c) + e % c is e."""
     for atom, k in x.terms.items():
         if not (isinstance(atom, Binary) and atom.op == "floormod"):
@@ -129,7 +129,7 @@ def _join_divmod(x: Linear) -> Linear:
         divisor = atom.b.value if isinstance(atom.b, Const) else 0
         if divisor and x.terms.get(quotient) == k * divisor:
             gone = Linear(0, {atom: k, quotient: k * int(divisor)})
-            return _join_divmod(x.plus(gone, -1).plus(linear(atom.a), k))
+            return joined(x.plus(gone, -1).plus(linear(atom.a), k))
     return x
 
 

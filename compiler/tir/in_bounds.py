@@ -173,13 +173,14 @@ class _Facts:
         return False
 
     def divided(self, form: Linear) -> _Facts:
-        """These facts, and what quotients in a form are: ``0 <= a - a // c * c < c``."""
-        forms = list(self.forms)
-        for atom in form.terms:
+        """These facts, and of quotients in a form and in dividends: ``0 <= a - a // c * c < c``."""
+        forms, atoms = list(self.forms), list(form.terms)
+        for atom in atoms:  # the dividends' atoms come behind
             match atom:
                 case Binary("floordiv", a, Const(c, _)) if c > 0:
                     rest = linear(a, self.ranges).plus(Linear(0, {atom: int(c)}), -1)
                     forms += [rest, Linear(int(c) - 1, {}).plus(rest, -1)]
+                    atoms += [term for term in rest.terms if term not in atoms]
         return self if len(forms) == len(self.forms) else _Facts(self.ranges, tuple(forms))
 
 

@@ -74,6 +74,7 @@ REFUSED = (
     "C[i, l] = A[i, l * 2]",
     "C[i, l] = A[i * 4 // 3, l]",
     "C[i, l] = select(i < 7, A[i + 1, l], 0)",
+    "C[i, l] = select(i * 8 + l < 37, A[(i * 8 + l) // 3 // 2, l], 0)",
     "C[i, l] = select(i >= 2 or l > 0, A[i - 1, l], 0)",
     "C[i, l] = select(i >= 1, 0, A[i - 1, l])",
     "C[A[i, l], l] = A[i, l] * 2",  # A isn't written, but 2 A isn't A
@@ -88,6 +89,7 @@ PROVED = (
     "C[i, l] = select(i >= 1 and l >= 2, A[i - 1, l - 2], 0)",
     "C[i, l] = select(not (i < 1 or l < 2), A[i - 1, l - 2], 0)",
     "C[i, l] = select(i * 4 + l < 22, A[(i * 4 + l + 2) // 4, (i * 4 + l + 2) % 4], 0)",
+    "C[i, l] = select(i * 8 + l < 36, A[(i * 8 + l) // 3 // 2, l], 0)",
     "C[i, l] = A[min(i + 3, 5), max(l - 2, 0)]",
     "C[i, l] = A[select(i < 3, i + 3, i - 3), l]",
     "C[i, l] = A[max(min(D[i, l] * 7, 5), 0), l]",
