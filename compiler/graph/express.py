@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph, Node, Recipe
-from vdla.compiler.graph.types import Array
+from vdla.compiler.graph.types import Array, Shape
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
@@ -164,15 +165,46 @@ def _moves(tensor: Tensor) -> bool:
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A tensor under a shape that differs by dimensions of size 1 at its end."""
+    """A tensor under a shape that differs by dimensions of size 1 at its end, or has neighbouring
+    dimensions as one."""
     if tensor.shape == shape:
         return tensor
     rank = min(len(tensor.shape), len(shape))
     ones = (1,) * abs(len(tensor.shape) - len(shape))
-    if tensor.shape[:rank] != shape[:rank] or ones != (*tensor.shape[rank:], *shape[rank:]):
-        raise ValueError(f"expected a view as {list(tensor.shape)}, found {list(shape)}")
-    zeros = (0,) * (len(tensor.shape) - rank)
-    return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
+    if tensor.shape[:rank] == shape[:rank] and ones == (*tensor.shape[rank:], *shape[rank:]):
+        zeros = (0,) * (len(tensor.shape) - rank)
+        return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
+    groups = _merged(tensor.shape, shape)
+    return te.compute(shape, lambda *i: tensor[_apart(i, groups)], "viewed")
+
+
+def _merged(old: Shape, new: Shape) -> list[Shape]:
+    """The neighbouring dimensions that each of a new shape's is of.
+
+    Raises:
+        ValueError: one isn't of whole dimensions.
+    """
+    groups, at = list[Shape](), 0
+    for size in new:
+        end = at + 1
+        while prod(old[at:end]) < size and end < len(old):
+            end += 1
+        groups.append(old[at:end])
+        at = end
+    if at != len(old) or [prod(group) for group in groups] != list(new):
+        raise ValueError(f"expected a view as {list(old)}, found {list(new)}")
+    return groups
+
+
+def _apart(index: Sequence[Expr], groups: Sequence[Shape]) -> tuple[Expr, ...]:
+    """An index under dimensions that are several each, as that of all of them."""
+    parts: list[Expr] = []
+    for whole, group in zip(index, groups, strict=True):
+        for n, size in enumerate(group):
+            behind = prod(group[n + 1 :])
+            part = te.floordiv(whole, behind) if behind > 1 else whole
+            parts.append(te.floormod(part, size) if n else part)
+    return tuple(parts)
 
 
 def inside(index: Expr, size: int) -> Expr:

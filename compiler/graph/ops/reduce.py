@@ -16,7 +16,7 @@ from vdla.compiler.graph.ops.conv2d import QConv2d
 from vdla.compiler.graph.ops.elementwise import wide, widened
 from vdla.compiler.graph.ops.functions import like
 from vdla.compiler.graph.types import DTYPES, Array, Shape, TensorType
-from vdla.compiler.te import CommReducer, Tensor
+from vdla.compiler.te import CommReducer, IterVar, Tensor
 from vdla.compiler.tir.ir import Expr
 
 REDUCTIONS: dict[str, tuple[Callable[..., Array], CommReducer]] = {
@@ -87,6 +87,23 @@ class Reduce(Quantizable):
             requant=island.requant(float(scale / np.float32(island.out.scale))),
         )
 
+    @property
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The axes that have one element afterwards, or go away."""
+        return self.axes
+
+    def reduced(self, element: Expr, steps: Sequence[IterVar]) -> Expr:
+        """The reduction of an element over some steps."""
+        return REDUCTIONS[self.function][1](element, axis=list(steps))
+
+    def finished(self, total: Expr, recipe: Recipe) -> Expr:
+        """The element of the result that a reduction's is."""
+        if self.function != "mean":
+            return total.astype(recipe.out_dtype)
+        shape = recipe.shape(self.data)
+        count = prod(shape[n] for n in self.axes)
+        return (total / like(count, total)).astype(recipe.out_dtype)
+
     def express(self, recipe: Recipe) -> Tensor:
         data, shape = recipe.read(self.data), recipe.shape(self.data)
         steps = {n: te.reduce_axis((0, shape[n]), f"r{n}") for n in self.axes}
@@ -95,21 +112,12 @@ class Reduce(Quantizable):
         def value(*i: Expr) -> Expr:
             index = {**dict(zip(kept, i, strict=True)), **steps}
             here = wide(data[tuple(index[n] for n in range(len(shape)))])
-            if not steps:
-                return here
-            return REDUCTIONS[self.function][1](here, axis=list(steps.values()))
+            return self.reduced(here, list(steps.values())) if steps else here
 
         total = te.compute(recipe.out_shape, value, self.function)
-        count = prod(shape[n] for n in self.axes)
         if self.function != "mean" and total.dtype == recipe.out_dtype:
             return total
-
-        def result(*i: Expr) -> Expr:
-            whole = total[i]
-            part = whole / like(count, whole) if self.function == "mean" else whole
-            return part.astype(recipe.out_dtype)
-
-        return te.compute(recipe.out_shape, result, "result")
+        return te.compute(recipe.out_shape, lambda *i: self.finished(total[i], recipe), "result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +135,7 @@ class ArgReduce(Node):
     axis: int
     largest: bool = True
     last: bool = False
+    keepdims: ClassVar[bool] = True
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return (*shapes[0][: self.axis], 1, *shapes[0][self.axis + 1 :])
@@ -138,22 +147,31 @@ class ArgReduce(Node):
         result = find(data, axis=self.axis, keepdims=True)
         return np.asarray(size - 1 - result if self.last else result)
 
+    @property
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The axis that has one element afterwards."""
+        return (self.axis,)
+
+    def reduced(self, element: Expr, steps: Sequence[IterVar]) -> tuple[Expr, ...]:
+        """The place of the best element over a step, and that element."""
+        (step,) = steps
+        return te.comm_reducer(self._better, self._worst, "best")((step, element), axis=step)
+
+    def finished(self, place: Expr, recipe: Recipe) -> Expr:
+        """The element of the result; where all are NaN, none was better."""
+        size = recipe.shape(self.data)[self.axis]
+        return te.minimum(te.maximum(place, 0), size - 1).astype("int64")
+
     def express(self, recipe: Recipe) -> Tensor:
         data, axis = recipe.read(self.data), self.axis
-        size = data.shape[axis]
-        step = te.reduce_axis((0, size), "r")
-        best = te.comm_reducer(self._better, self._worst, "best")
+        step = te.reduce_axis((0, data.shape[axis]), "r")
 
         def value(*i: Expr) -> tuple[Expr, ...]:
-            return best((step, wide(data[(*i[:axis], step, *i[axis + 1 :])])), axis=step)
+            return self.reduced(wide(data[(*i[:axis], step, *i[axis + 1 :])]), [step])
 
         pair = te.compute(recipe.out_shape, value, "best")  # of two values, two tensors
         place, _ = cast("tuple[Tensor, Tensor]", pair)
-
-        def result(*i: Expr) -> Expr:  # where all are NaN, none was better
-            return te.minimum(te.maximum(place[i], 0), size - 1).astype("int64")
-
-        return te.compute(recipe.out_shape, result, "place")
+        return te.compute(recipe.out_shape, lambda *i: self.finished(place[i], recipe), "place")
 
     def _better(self, x: tuple[Expr, Expr], y: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
         ahead = x[1] > y[1] if self.largest else x[1] < y[1]

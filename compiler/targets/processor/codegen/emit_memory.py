@@ -21,7 +21,7 @@ from vdla.compiler.targets.lanes import (
     shaped,
     together,
 )
-from vdla.compiler.tir.arith import Linear, bounds, is_index, linear
+from vdla.compiler.tir.arith import Linear, bounds, is_index, joined, linear
 from vdla.compiler.tir.ir import Binary, Buffer, Const, Expr, Var
 from vdla.compiler.tir.visitor import uses
 
@@ -185,15 +185,14 @@ class Memory(ABC):
         """Number of elements from one lane's to the next one's; None where that varies."""
         if self.vector is None:
             return 0
-        var, total = self.vector[0], 0
+        var, total = self.vector[0], Linear(0, {})
         for index, stride in zip(indices, buffer.strides, strict=True):
-            if not uses(index, {var}):
-                continue
-            form = linear(index, self.ranges)
-            if any(atom is not var and uses(atom, {var}) for atom in form.terms):
-                return None
-            total += form.terms.get(var, 0) * stride
-        return total
+            if uses(index, {var}):
+                total = total.plus(linear(index, self.ranges), stride)
+        total = joined(total)
+        if any(atom is not var and uses(atom, {var}) for atom in total.terms):
+            return None
+        return total.terms.get(var, 0)
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> ll.Value:
         """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer.

@@ -83,8 +83,8 @@ def is_depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
 
 def tile_of_image(rows: int, columns: int) -> Pair:
     """Rows and columns of a tile: at most MOST_PLACES places, of similar size over the image."""
-    wide = _even_part(columns, MOST_PLACES)
-    return _even_part(rows, MOST_PLACES // wide), wide
+    wide = even_part(columns, MOST_PLACES)
+    return even_part(rows, MOST_PLACES // wide), wide
 
 
 def whole_tiles(rows: int, columns: int) -> Pair:
@@ -93,7 +93,7 @@ def whole_tiles(rows: int, columns: int) -> Pair:
     return ceil_div(rows, high) * high, ceil_div(columns, wide) * wide
 
 
-def _even_part(size: int, most: int) -> int:
+def even_part(size: int, most: int) -> int:
     """The size of each part where ``size`` is cut into as few parts of at most ``most`` as can
     be."""
     return ceil_div(size, ceil_div(size, most))
