@@ -16,7 +16,7 @@ rearranged, [M/r, K/4, r, 4].
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
@@ -47,7 +47,7 @@ OFTEN = 512  # columns from which on it is worth it to rearrange the rows
 WIDEST = 8  # vectors of a tile
 BAND_BYTES = 1 << 19  # of the left factor, rearranged
 MANY = 8  # matrices of a stack, which threads then share
-FLOAT_BYTES = 4
+FLOAT_BYTES = {"float32": 4, "float64": 8}
 UNSIGNED = 128  # what makes an int8 a uint8
 
 Element = Callable[..., Expr]  # of a matrix in a stack, at […, m, n]
@@ -138,17 +138,18 @@ class FloatProduct(_Product, Template[MatMul | Dense]):
 
     @classmethod
     def refusal(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> str | None:
-        """Reason against a product that isn't of float32, which alone the template takes."""
+        """Reason against a product that isn't of float32 or float64."""
         dtype = graph.tensors[node.output].dtype
-        return None if dtype == "float32" else f"it is a product of {dtype}"
+        return None if dtype in FLOAT_BYTES else f"it is a product of {dtype}"
 
     @classmethod
     def of(cls, node: MatMul | Dense, recipe: Recipe, processor: Processor) -> FloatProduct:
         """The sums, and a dense layer's bias."""
+        vectors = vectors_of(processor, recipe.out_dtype)
         if isinstance(node, MatMul):
-            product = float_product(recipe, recipe.read(node.a), node.b, processor.vectors)
+            product = float_product(recipe, recipe.read(node.a), node.b, vectors)
             return cls(product, te.compute(recipe.out_shape, product.element, "out"))
-        rows, vectors = recipe.read(node.data, recipe.shape(node.data)[:2]), processor.vectors
+        rows = recipe.read(node.data, recipe.shape(node.data)[:2])
         product = float_product(recipe, rows, node.weight, vectors, transposed=True)
         bias = recipe.read(node.bias) if node.bias is not None else None
 
@@ -212,6 +213,12 @@ def _matmul(node: MatMulInteger, recipe: Recipe, vectors: Vectors) -> tuple[Prod
     return product, te.compute(recipe.out_shape, lambda *i: part(*i) - table[i[-1]] * left[i[:-1]])
 
 
+def vectors_of(processor: Processor, dtype: str) -> Vectors:
+    """A processor's vectors of float32, or of float64, of which each holds half as many."""
+    vectors = processor.vectors
+    return replace(vectors, lanes=vectors.lanes // 2) if dtype == "float64" else vectors
+
+
 # The sums ---------------------------------------------------------------------------------------
 
 
@@ -236,7 +243,7 @@ def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
 def float_product(
     recipe: Recipe, a: Tensor, b: str | Array, vectors: Vectors, *, transposed: bool = False
 ) -> Product:
-    """Σ_k a[…, m, k] * b[…, k, n] in float32; ``transposed``: b is [N, K].
+    """Σ_k a[…, m, k] * b[…, k, n] in the elements' float32 or float64; ``transposed``: b is [N, K].
 
     ``b`` is a tensor of the graph, or a matrix of the function's own.
     """
@@ -255,7 +262,7 @@ def float_product(
         x = left(*spread(a.shape[:-2], stack), t, r, step)
         return te.sum(x * right[(*spread(right.shape[:-4], stack), p, step, v, l)], axis=step)
 
-    tiles = _whole_bands(m, n, k, high)
+    tiles = _whole_bands(m, n, k * FLOAT_BYTES[a.dtype], high)
     sums = te.compute((*batch, tiles, ceil_div(n, width), high, wide, lanes), tile, "tile")
     return Product(sums, rows, panels, words=False, vectors=vectors)
 
@@ -319,7 +326,7 @@ def _panels(
         value = tensor[(*where, column, row) if transposed else (*where, row, column)]
         if n == panels * wide * lanes:
             return value
-        return te.select(column < n, value, te.const(0.0, "float32"))
+        return te.select(column < n, value, te.const(0.0, tensor.dtype))
 
     stage = te.compute((*stack, panels, k, wide, lanes), element, "panels")
     return stage, stage
@@ -352,7 +359,7 @@ def _rows(a: Tensor, high: int, n: int) -> tuple[Element, Tensor | None]:
     """The element of the left factor in row r of a tile t, at k, and the stage that rearranges it,
     if there is one; rows beyond the last repeat it."""
     *stack, m, k = a.shape
-    tiles = _whole_bands(m, n, k, high)
+    tiles = _whole_bands(m, n, k * FLOAT_BYTES[a.dtype], high)
 
     def element(*i: Expr) -> Expr:
         *where, t, r, step = i
@@ -377,10 +384,10 @@ def tiles_of_a_band(tiles: int, size: int) -> int:
     return ceil_div(tiles, ceil_div(tiles, most))
 
 
-def _whole_bands(m: int, n: int, k: int, high: int) -> int:
+def _whole_bands(m: int, n: int, row_bytes: int, high: int) -> int:
     """Number of tiles, up to a whole number of bands where there are bands."""
     tiles = ceil_div(m, high)
-    return _up_to_bands(tiles, FLOAT_BYTES * k * high) if _rearranged(n, high) else tiles
+    return _up_to_bands(tiles, row_bytes * high) if _rearranged(n, high) else tiles
 
 
 def _up_to_bands(tiles: int, size: int) -> int:
