@@ -135,6 +135,13 @@ class Maker:
         tables[axis] = places
         return self.take(data, tables, fill)
 
+    def cropped(self, image: str, sizes: Sequence[int]) -> str:
+        """The first rows and columns of an image, as many as ``sizes`` says."""
+        shape = self.shape(image)
+        if shape[2:] == tuple(sizes):
+            return image
+        return self.take(image, [range(n) for n in (*shape[:2], *sizes)])
+
     def padded(self, data: str, pads: Sequence[tuple[int, int]], fill: float) -> str:
         """More elements before and behind, along every axis."""
         tables = [

@@ -48,7 +48,7 @@ def phases(size: int, kernel: int, stride: int, cut: tuple[int, int]) -> list[Ph
         None where the phases aren't alike (the stride doesn't divide the result's size, or is more
         than the taps), or would cut the data.
     """
-    total = (size - 1) * stride + kernel - sum(cut)
+    total = full_size(size, kernel, stride, cut)
     if total % stride or kernel < stride:
         return None
     result = []
@@ -61,6 +61,11 @@ def phases(size: int, kernel: int, stride: int, cut: tuple[int, int]) -> list[Ph
             return None
         result.append(Phase(first, stride, pads))
     return result
+
+
+def full_size(size: int, kernel: int, stride: int, cut: tuple[int, int]) -> int:
+    """Pixels of the result along one dimension; arguments as of :func:`phases`."""
+    return (size - 1) * stride + kernel - sum(cut)
 
 
 class Filter:
@@ -114,6 +119,8 @@ def emit_phases(view: OnnxNode, groups: int, cuts: list[tuple[int, int]]) -> boo
         groups: of channels that see each other alone.
         cuts: pixels of the full result that are cut off along rows and columns, or columns alone.
 
+    Pixels that a stride doesn't divide are computed up to one that it does, and cut off.
+
     Returns:
         Whether it was added; not where the filter isn't known, or a part of it has no taps.
     """
@@ -122,13 +129,13 @@ def emit_phases(view: OnnxNode, groups: int, cuts: list[tuple[int, int]]) -> boo
     ones = (1,) * (2 - rank)
     strides = *ones, *view.integers("strides", (1,) * rank)
     image, kernel = (image_shape(view.shape(n)) for n in (0, 1))
-    both = [
-        phases(size, taps, stride, cut)
-        for size, taps, stride, cut in zip(
-            image[2:], kernel[2:], strides, (*((0, 0) for _ in ones), *cuts), strict=True
-        )
-    ]
-    rows, columns = both
+    ends = [(0, 0) for _ in ones] + cuts
+    spatial = list(zip(image[2:], kernel[2:], strides, ends, strict=True))
+    sizes = [full_size(*dimension) for dimension in spatial]
+    rows, columns = (
+        phases(size, taps, stride, (low, high + whole % -stride))
+        for (size, taps, stride, (low, high)), whole in zip(spatial, sizes, strict=True)
+    )
     if not weight.known or rows is None or columns is None:
         return False
     make, parts = Maker(view), []
@@ -148,7 +155,7 @@ def emit_phases(view: OnnxNode, groups: int, cuts: list[tuple[int, int]]) -> boo
     if len(parts) > 1:
         turns = {"rows": len(rows), "columns": len(columns)}
         joined = ops.Interleave(**make.names(), parts=tuple(parts), **turns)
-        parts = [make.add(joined, "float32")]
+        parts = [make.cropped(make.add(joined, "float32"), sizes)]
     batch, channels, _, length = make.shape(parts[0])
     make.result(parts[0] if rank == 2 else make.reshape(parts[0], (batch, channels, length)))
     return True

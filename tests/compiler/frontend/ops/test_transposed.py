@@ -68,6 +68,18 @@ def test_the_usual_ones_multiply_no_zeros(kernel, stride, pads, parts):
     assert taps == kernel * kernel
 
 
+@pytest.mark.parametrize("fields", [{"pads": [1] * 4}, {"pads": [0, 1, 0, 0]}, {}])
+def test_pixels_that_the_stride_does_not_divide_are_cut_off(fields):
+    model = transposed((1, 3, 5, 7), 2, (3, 3), strides=[2, 2], **fields)
+    graph = import_model(model)
+    assert sum(isinstance(node, ops.Conv2d) for node in graph.nodes) == 4
+    (crop,) = (node for node in graph.nodes if isinstance(node, ops.Take))
+    assert -1 not in crop.places
+    x = np.random.default_rng(1).standard_normal((1, 3, 5, 7)).astype(np.float32)
+    ours, theirs = evaluate(graph, {"x": x})["y"], ort_run(model, {"x": x})["y"]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 def test_signals_multiply_no_zeros():
     graph = import_model(transposed((1, 3, 7), 2, (5,), strides=[5]))
     convolutions = [node for node in graph.nodes if isinstance(node, ops.Conv2d)]
