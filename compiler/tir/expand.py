@@ -33,11 +33,12 @@ def initial(call: IntrinCall) -> Stmt:
     """Statement that sets what a reduction's first step starts from, as loops over the vector."""
     intrin = call.intrin
     assert intrin.init is not None
-    fresh = {var: Var(var.name) for var, _, kind in intrin.axes if kind == "spatial"}
+    spatial = [(var, extent) for var, extent, kind in intrin.axes if kind == "spatial"]
+    fresh = {var: Var(var.name) for var, _ in spatial}
     body: Stmt = _placing(call, fresh)(intrin.init)
-    for var, extent, kind in reversed(intrin.axes):
-        if kind == "spatial":
-            body = For(fresh[var], extent, "vectorized", body)
+    for var, extent in reversed(spatial):
+        kind = "vectorized" if var is spatial[-1][0] else "serial"
+        body = For(fresh[var], extent, kind, body)
     return body
 
 

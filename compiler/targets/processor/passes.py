@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.targets.processor.description.intrinsics import Dot
+from vdla.compiler.targets.processor.description.intrinsics import Tiles, own_lowering
 from vdla.compiler.tir.expand import expand, initial
 from vdla.compiler.tir.ir import FALSE, Alloc, Block, Evaluate, PrimFunc, Stmt
 from vdla.compiler.tir.lower import has_intrinsics
@@ -28,7 +28,7 @@ def with_inits(func: PrimFunc) -> PrimFunc:
 
     def split(stmt: Stmt) -> Stmt:
         match stmt:
-            case Block(body=Evaluate(call)) if isinstance(call.intrin.lowering, Dot):
+            case Block(body=Evaluate(call)) if own_lowering(call.intrin):
                 later = Evaluate(replace(call, first=FALSE))
                 return replace(stmt, init=initial(call), body=later)
         return stmt
@@ -47,9 +47,21 @@ def to_processor(func: PrimFunc) -> PrimFunc:
     return PrimFunc(func.name, func.params, replace_buffers(body, own))
 
 
+def without_tiles(func: PrimFunc) -> PrimFunc:
+    """A processor's function whose products in tile registers are loops, for one without them."""
+
+    def looped(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Evaluate(call) if isinstance(call.intrin.lowering, Tiles):
+                return expand(call)
+        return stmt
+
+    return replace(func, body=rewrite(rewrite(func.body, looped), _with_regions))
+
+
 def _expanded(stmt: Stmt) -> Stmt:
     """A call as its behaviour, unless it is one of a processor's instructions."""
-    if isinstance(stmt, Evaluate) and not isinstance(stmt.call.intrin.lowering, Dot):
+    if isinstance(stmt, Evaluate) and not own_lowering(stmt.call.intrin):
         return expand(stmt.call)
     return stmt
 

@@ -188,8 +188,8 @@ def test_wrong_names_and_missing_linkers(vdla, tmp_path, monkeypatch):
         return line
 
     assert refused("--target", "cortex-a8") == (
-        "vdla: target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
-        "cortex-a72, cortex-a76, neoverse-v1, x86_64, aarch64-linux, arm-linux, "
+        "vdla: target: expected one of native, x86-64-v3, x86-64-v4, sapphirerapids, cortex-a9, "
+        "cortex-a53, cortex-a72, cortex-a76, neoverse-v1, x86_64, aarch64-linux, arm-linux, "
         "riscv64-linux, thumbv7em, wasm32, found cortex-a8"
     )
     assert refused("--board", "pynq-z3") == (

@@ -23,7 +23,8 @@ from vdla.compiler.targets.processor.codegen.emit_parallel import (
     task_function,
     value_name,
 )
-from vdla.compiler.targets.processor.description.intrinsics import Dot
+from vdla.compiler.targets.processor.codegen.emit_tiles import emit_tiles
+from vdla.compiler.targets.processor.description.intrinsics import Dot, Tiles
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
@@ -95,6 +96,8 @@ class Emitter:
                     self._stmt(inner)
             case Prefetch(region):
                 self._prefetch(region)
+            case Evaluate(call) if isinstance(call.intrin.lowering, Tiles):
+                self._tiles(call, call.intrin.lowering)
             case Evaluate(call):
                 self._dot(call)
             case _:
@@ -236,6 +239,14 @@ class Emitter:
         factors = b.load(x.address(weight.buffer, weight.indices), typ=lanes, align=1)
         total = b.load(where, typ=lanes, align=4)
         b.store(emit_dot(b, x.library, dot.instruction, total, word, factors), where, align=4)
+
+    def _tiles(self, call: IntrinCall, tiles: Tiles) -> None:
+        """Products of bytes, added to the int32 of every lane, in tile registers."""
+        sums, data, weights = (call.operand(name) for name in ("acc", "x", "w"))
+        rows = (sums, -3), (data, -3), (weights, -4)  # and which dimension numbers them
+        strides = [op.buffer.strides[dim] * SIZES[op.buffer.dtype] for op, dim in rows]
+        starts = [self.exprs.address(op.buffer, op.indices) for op, _ in rows]
+        emit_tiles(self.builder, self.exprs.library, tiles, starts, strides)
 
     def _prefetch(self, region: BufferRegion) -> None:
         """Every line of every row of the region, by loops around one instruction."""

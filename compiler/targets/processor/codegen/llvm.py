@@ -33,6 +33,7 @@ from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
 from vdla.compiler.targets.processor.codegen.denormals import flushes, mode_functions
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
+from vdla.compiler.targets.processor.codegen.emit_tiles import request_tiles
 from vdla.compiler.targets.processor.codegen.flat import flat_function
 from vdla.compiler.targets.processor.codegen.halves import without_half_vectors
 from vdla.compiler.targets.processor.codegen.optimize import (
@@ -41,9 +42,9 @@ from vdla.compiler.targets.processor.codegen.optimize import (
     linked,
     optimized,
 )
-from vdla.compiler.targets.processor.description.intrinsics import Dot
+from vdla.compiler.targets.processor.description.intrinsics import Dot, Tiles, own_lowering
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
+from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, IntrinCall, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import walk
 from vdla.runtime.threads import Pool, available
 
@@ -271,7 +272,10 @@ def emit_function(module: ll.Module, func: PrimFunc, processor: Processor) -> No
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
     size = ll.IntType(processor.size_bits)
-    Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
+    emitter = Emitter(module, body, pointers, size, pool=body.args[-1])
+    if any(isinstance(call.intrin.lowering, Tiles) for call in _calls(func)):
+        request_tiles(emitter.builder, emitter.exprs.library)
+    emitter.function(flat.body)
     _emit_entry(module, func, body, processor)
 
 
@@ -295,23 +299,30 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function, processor:
     builder.ret_void()
 
 
+def _calls(func: PrimFunc) -> Iterator[IntrinCall]:
+    """The calls of intrinsics in a function."""
+    return (stmt.call for stmt in walk(func.body) if isinstance(stmt, Evaluate))
+
+
 def _check_supported(func: PrimFunc, processor: Processor) -> None:
     """Raises where a function has on-chip buffers, which a CPU doesn't, intrinsic calls that are
     none of the target's instructions, or a name that no symbol can have."""
     name = func.name
     if "\0" in name:
         raise CodegenError(f"function: expected a name without NUL characters, found {name!r}")
-    for stmt in walk(func.body):
-        if not isinstance(stmt, Evaluate):
-            continue
-        intrin = stmt.call.intrin
-        if not isinstance(intrin.lowering, Dot):
+    for intrin in (call.intrin for call in _calls(func)):
+        if not own_lowering(intrin):
             raise CodegenError(
                 f"{name}: {intrin.name}: a tensor intrinsic has no native "
                 f"code; expand it first (tir.expand_intrinsics)"
             )
+        if isinstance(intrin.lowering, Tiles) and not processor.vectors.tiles:
+            raise CodegenError(
+                f"{name}: {intrin.name}: expected a processor with AMX, found "
+                f"{processor.cpu or processor.machine}"
+            )
         known = processor.vectors.dots
-        if intrin.lowering.instruction not in known:
+        if isinstance(intrin.lowering, Dot) and intrin.lowering.instruction not in known:
             raise CodegenError(
                 f"{name}: {intrin.name}: expected {' or '.join(known)} on "
                 f"{processor.cpu or processor.machine}, found {intrin.lowering.instruction}"

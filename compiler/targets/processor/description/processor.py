@@ -23,13 +23,15 @@ class Vectors:
 
     ``fused``: one instruction multiplies and adds, rounding once.
     ``dot4`` names what adds four products of uint8 and int8 to each lane's int32
-    (``codegen.emit_dot``).
+    (``codegen.emit_dot``). ``tiles``: there are tile registers for such products, too
+    (``codegen.emit_tiles``).
     """
 
     lanes: int
     registers: int
     fused: bool = True
     dot4: str = ON_ANY
+    tiles: bool = False
 
     @property
     def dots(self) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ class Vectors:
 SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")
 AVX2, AVX512 = Vectors(8, 16, dot4="pmaddwd"), Vectors(16, 32, dot4="pmaddwd")
 AVX_VNNI, VNNI = Vectors(8, 16, dot4="vpdpbusd"), Vectors(16, 32, dot4="vpdpbusd")
+AMX = Vectors(16, 32, dot4="vpdpbusd", tiles=True)
 NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
 DOTPROD, I8MM = Vectors(4, 32, dot4="sdot"), Vectors(4, 32, dot4="usdot")
 SIMD128 = Vectors(4, 16, fused=False)  # WebAssembly has any number of values; engines have 16
@@ -209,6 +212,8 @@ def _vectors(processor: Processor, features: Set[str]) -> Vectors:
 def _x86_vectors(features: Set[str]) -> Vectors:
     """Vector registers of an x86-64 with these features."""
     if {"avx512f", "avx512bw", "avx512vl"} <= features:
+        if {"amx-tile", "amx-int8"} <= features:
+            return AMX
         return VNNI if "avx512vnni" in features else AVX512
     if {"avx2", "fma"} <= features:
         return AVX_VNNI if "avxvnni" in features else AVX2
@@ -227,6 +232,7 @@ PROCESSORS = {
     "native": NATIVE,
     "x86-64-v3": _x86("x86-64-v3", V3),
     "x86-64-v4": _x86("x86-64-v4", V4),
+    "sapphirerapids": _x86("sapphirerapids", f"{V4},+avx512vnni,+amx-tile,+amx-int8"),
     "cortex-a9": Processor("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
     "cortex-a53": Processor("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
     "cortex-a72": Processor("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
@@ -261,7 +267,7 @@ PROCESSORS = {
 }  # fmt: skip
 KINDS = {  # where features decide, and not the instruction set alone
     SSE: "x86-64-v2", AVX2: "x86-64-v3", AVX_VNNI: "x86-64-v3 vnni",
-    AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni",
+    AVX512: "x86-64-v4", VNNI: "x86-64-v4 vnni", AMX: "x86-64-v4 vnni",
     DOTPROD: "armv8 dotprod", I8MM: "armv8 i8mm",
 }  # fmt: skip
 WINOGRAD = "-winograd"

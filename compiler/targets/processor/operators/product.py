@@ -10,7 +10,8 @@ Threads share the tiles. Tiles of the left factor are rearranged for a band of t
 the second-level cache while every panel of the right factor passes it once.
 
 Of bytes, four steps of k are one instruction: panels are [N/(w*l), K/4, w, l, 4], and all rows are
-rearranged, [M/r, K/4, r, 4].
+rearranged, [M/r, K/4, r, 4]. Where there are tile registers, rows are [M/r, r, K/4, 4], K up to a
+multiple of 64, and one intrinsic has the sums of a whole tile.
 """
 
 from __future__ import annotations
@@ -29,8 +30,16 @@ from vdla.compiler.graph.ops.matmul import MatMul, spread
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
 from vdla.compiler.graph.types import Array
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
+from vdla.compiler.schedule.stage import Stage
+from vdla.compiler.targets.processor.description.intrinsics import (
+    MOST_TILES,
+    TILE_BYTES,
+    TILE_ROWS,
+    WORD_BYTES,
+    tile_product,
+)
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.operators.image import even_part
 from vdla.compiler.targets.processor.operators.nests import (
     in_registers,
     schedule_nest,
@@ -48,6 +57,8 @@ WIDEST = 8  # vectors of a tile
 BAND_BYTES = 1 << 19  # of the left factor, rearranged
 MANY = 8  # matrices of a stack, which threads then share
 FLOAT_BYTES = {"float32": 4, "float64": 8}
+FEWEST_ROWS = 8  # of which a product is worth tile registers of 16
+TILE_WORDS = TILE_BYTES // WORD_BYTES
 UNSIGNED = 128  # what makes an int8 a uint8
 
 Element = Callable[..., Expr]  # of a matrix in a stack, at […, m, n]
@@ -56,13 +67,15 @@ Element = Callable[..., Expr]  # of a matrix in a stack, at […, m, n]
 @dataclass(frozen=True)
 class Product:
     """The stages of a product: ``sums`` [..., M/r, N/(w*l), r, w, l], and the rearranged factors
-    where they aren't constants; ``words`` says that a step is four bytes."""
+    where they aren't constants; ``words`` says that a step is four bytes, ``in_tiles`` that tile
+    registers have the sums."""
 
     sums: Tensor
     rows: Tensor | None
     panels: Tensor | None
     words: bool
     vectors: Vectors
+    in_tiles: bool = False
 
     def element(self, *i: Expr) -> Expr:
         """The sum at […, m, n]."""
@@ -95,13 +108,25 @@ class Product:
         out.parallel(tile if prod(stack) < MANY else band)
         sums.compute_at(out, tile)
         *_, r, v, _ = sums.axis
-        sums_in_registers(sums, [step], [r, v], words, self.vectors)
+        if self.in_tiles:
+            sums.tensorize(r, tile_product(high, wide, sums.extent(step) // TILE_WORDS))
+        else:
+            sums_in_registers(sums, [step], [r, v], words, self.vectors)
         if self.rows is not None:
             s[self.rows].compute_at(out, band)
-            schedule_nest(s, s[self.rows], self.vectors.lanes)
+            self._rearrange_rows(s, s[self.rows])
         if self.panels is not None:
             s[self.panels].vectorize(s[self.panels].axis[-1])
             schedule_nest(s, s[self.panels], self.vectors.lanes)
+
+    def _rearrange_rows(self, s: Schedule, rows: Stage) -> None:
+        """Rows of words that lie side by side, as they do in the data, are whole vectors."""
+        if not self.in_tiles:
+            schedule_nest(s, rows, self.vectors.lanes)
+            return
+        *_, word, byte = rows.axis
+        _, together = rows.split(rows.fuse(word, byte), factor=TILE_BYTES)
+        rows.vectorize(together)
 
     def schedule_sums(self, s: Schedule) -> None:
         """Tiles of registers alone, all of them before anything reads them; threads share them."""
@@ -277,28 +302,38 @@ def byte_product(
     """
     (k, n), (*stack, m, _) = weight.shape, a.shape
     lanes, words = vectors.lanes, ceil_div(k, WORD_BYTES)
-    high, wide = tile_of(m, ceil_div(n, lanes), vectors.word_registers)
-    table = recipe.constant("panels", packed_words(weight, wide, lanes))
+    in_tiles = vectors.tiles and m >= FEWEST_ROWS and n >= lanes
+    if in_tiles:
+        words = ceil_div(words, TILE_WORDS) * TILE_WORDS
+        high, wide = even_part(m, MOST_TILES * TILE_ROWS), min(MOST_TILES, n // lanes)
+    else:
+        high, wide = tile_of(m, ceil_div(n, lanes), vectors.word_registers)
+    table = recipe.constant("panels", packed_words(weight, wide, lanes, words))
     first = recipe.constant("start", packed(start.reshape(1, n), wide, lanes)[:, 0])
     tiles = _up_to_bands(ceil_div(m, high), WORD_BYTES * words * high)
 
     def byte(*i: Expr) -> Expr:
-        *where, t, word, r, rest = i
+        *where, t, r, word, rest = i if in_tiles else (*i[:-3], i[-2], i[-3], i[-1])
         row, step = te.minimum(t * high + r, m - 1), word * WORD_BYTES + rest
         value = (a[(*where, row, step)].astype("int32") + shift).astype("uint8")
-        return value if k % WORD_BYTES == 0 else te.select(step < k, value, te.const(0, "uint8"))
+        return (
+            value if k == words * WORD_BYTES else te.select(step < k, value, te.const(0, "uint8"))
+        )
 
-    rows = te.compute((*stack, tiles, words, high, WORD_BYTES), byte, "rows")
+    kept = (high, words) if in_tiles else (words, high)
+    rows = te.compute((*stack, tiles, *kept, WORD_BYTES), byte, "rows")
     step, rest = te.reduce_axis((0, words), "k"), te.reduce_axis((0, WORD_BYTES), "byte")
 
     def tile(*i: Expr) -> Expr:
         *where, t, p, r, v, l = i
-        data, factor = rows[(*where, t, step, r, rest)], table[p, step, v, l, rest]
+        place = (r, step) if in_tiles else (step, r)
+        data, factor = rows[(*where, t, *place, rest)], table[p, step, v, l, rest]
         product = data.astype("int32") * factor.astype("int32")
         return te.sum(product, axis=[step, rest], init=first[p, v, l])
 
     shape = (*stack, tiles, ceil_div(n, wide * lanes), high, wide, lanes)
-    return Product(te.compute(shape, tile, "tile"), rows, None, words=True, vectors=vectors)
+    sums = te.compute(shape, tile, "tile")
+    return Product(sums, rows, None, words=True, vectors=vectors, in_tiles=in_tiles)
 
 
 # The right factor -------------------------------------------------------------------------------
@@ -342,14 +377,15 @@ def packed(matrix: Array, wide: int, lanes: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(split, -4, -3))
 
 
-def packed_words(matrix: Array, wide: int, lanes: int) -> Array:
-    """[K, N] as [N/(w*l), K/4, w, l, 4]; what is beyond the last row or column is 0."""
+def packed_words(matrix: Array, wide: int, lanes: int, words: int = 0) -> Array:
+    """[K, N] as [N/(w*l), K/4, w, l, 4], of ``words`` words at least; what is beyond the last row
+    or column is 0."""
     k, n = matrix.shape
-    whole = np.zeros((ceil_div(k, WORD_BYTES) * WORD_BYTES, n), matrix.dtype)
+    whole = np.zeros((max(ceil_div(k, WORD_BYTES), words) * WORD_BYTES, n), matrix.dtype)
     whole[:k] = matrix
     panels = packed(whole, wide, lanes)
-    words = panels.reshape(len(panels), -1, WORD_BYTES, wide, lanes)
-    return np.ascontiguousarray(np.moveaxis(words, 2, -1))
+    split = panels.reshape(len(panels), -1, WORD_BYTES, wide, lanes)
+    return np.ascontiguousarray(np.moveaxis(split, 2, -1))
 
 
 # The left factor --------------------------------------------------------------------------------

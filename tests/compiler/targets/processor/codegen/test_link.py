@@ -15,6 +15,7 @@ from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen import link
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import (
+    AMX,
     AVX2,
     AVX512,
     DOTPROD,
@@ -35,7 +36,8 @@ from vdla.support.install import pip_install
 OTHERS = [name for name, target in PROCESSORS.items() if target != NATIVE]
 LOADED = [name for name in OTHERS if PROCESSORS[name].shared]
 MACHINES = {
-    "x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183,
+    "x86-64-v3": 62, "x86-64-v4": 62, "sapphirerapids": 62,
+    "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183,
     "cortex-a76": 183, "neoverse-v1": 183,
     "x86_64": 62, "aarch64-linux": 183, "arm-linux": 40, "riscv64-linux": 243,
 }  # fmt: skip
@@ -115,8 +117,8 @@ def test_a_linker_that_refuses(monkeypatch, tmp_path):
     [
         (
             "cortex-a8",
-            "target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
-            "cortex-a72, cortex-a76, neoverse-v1, x86_64, aarch64-linux, arm-linux, "
+            "target: expected one of native, x86-64-v3, x86-64-v4, sapphirerapids, cortex-a9, "
+            "cortex-a53, cortex-a72, cortex-a76, neoverse-v1, x86_64, aarch64-linux, arm-linux, "
             "riscv64-linux, thumbv7em, wasm32, found cortex-a8",
         ),
         ("native,fast", "target: expected native or native,-winograd, found native,fast"),
@@ -136,7 +138,8 @@ def test_winograd_switched_off():
 def test_kinds_of_processors():
     """Records of schedules are found by these."""
     assert {name: find_processor(name).kind for name in OTHERS} == {
-        "x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v4", "cortex-a9": "armv7 neon",
+        "x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v4", "sapphirerapids": "x86-64-v4 vnni",
+        "cortex-a9": "armv7 neon",
         "cortex-a53": "armv8", "cortex-a72": "armv8", "cortex-a76": "armv8 dotprod",
         "neoverse-v1": "armv8 i8mm", "x86_64": "x86-64-v2",
         "aarch64-linux": "armv8", "arm-linux": "armv7 neon", "riscv64-linux": "riscv64",
@@ -171,7 +174,8 @@ def test_names_of_processors():
 def test_vectors_of_processors():
     found = {name: find_processor(name).vectors for name in OTHERS}
     assert found == {
-        "x86-64-v3": AVX2, "x86-64-v4": AVX512, "cortex-a9": NEON32, "cortex-a53": NEON64,
+        "x86-64-v3": AVX2, "x86-64-v4": AVX512, "sapphirerapids": AMX,
+        "cortex-a9": NEON32, "cortex-a53": NEON64,
         "cortex-a72": NEON64, "cortex-a76": DOTPROD, "neoverse-v1": I8MM, "x86_64": SSE,
         "aarch64-linux": NEON64, "arm-linux": NEON32,
         "riscv64-linux": SCALAR, "thumbv7em": SCALAR_UNFUSED, "wasm32": SIMD128,

@@ -31,7 +31,8 @@ def both(inputs, out, *arrays):
 def test_sizes_of_the_hosts_pointers():
     found = {name: target.size_bits for name, target in PROCESSORS.items()}
     assert found == {
-        "native": 64, "x86-64-v3": 64, "x86-64-v4": 64, "cortex-a9": 32, "cortex-a53": 64,
+        "native": 64, "x86-64-v3": 64, "x86-64-v4": 64, "sapphirerapids": 64,
+        "cortex-a9": 32, "cortex-a53": 64,
         "cortex-a72": 64, "cortex-a76": 64, "neoverse-v1": 64, "x86_64": 64, "aarch64-linux": 64,
         "arm-linux": 32, "riscv64-linux": 64, "thumbv7em": 32, "wasm32": 32,
     }  # fmt: skip
