@@ -4,14 +4,15 @@ before: for k in 0..3: for l in 0..16 vectorized: if k*16 + l < 37: y[l] = y[l] 
 after:  for k in 0..2: for l in 0..16 vectorized: y[l] = y[l] + x[k*16 + l]
         for l in 0..5 vectorized: y[l] = y[l] + x[32 + l]
 
-A processor's vectors have no lanes that stand still, so a guard of lanes makes a vector's loop one
-of single steps.
+On most processors vectors have no lanes that stand still, so a guard of lanes makes a vector's loop
+one of single steps. Where they have, by masks, the rest stays a vector with its guard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from vdla.compiler.tir.arith import affine
 from vdla.compiler.tir.ir import Alloc, Binary, Const, Expr, For, If, PrimFunc, Seq, Stmt, Var
@@ -19,20 +20,21 @@ from vdla.compiler.tir.lower import simplify_stmt
 from vdla.compiler.tir.visitor import rewrite, substitute, walk, with_own_loops
 
 
-def partition_loops(func: PrimFunc) -> PrimFunc:
-    """A function without blocks whose vectors have guards in their last steps alone."""
-    return replace(func, body=rewrite(func.body, _partitioned))
+def partition_loops(func: PrimFunc, *, masks: bool = False) -> PrimFunc:
+    """A function without blocks whose vectors have guards in their last steps alone; with ``masks``
+    these keep them."""
+    return replace(func, body=rewrite(func.body, partial(_partitioned, masks=masks)))
 
 
-def _partitioned(stmt: Stmt) -> Stmt:
+def _partitioned(stmt: Stmt, masks: bool) -> Stmt:
     """A loop, after those inside it."""
-    if not isinstance(stmt, For) or stmt.kind != "serial" or stmt.annotations:
+    if not isinstance(stmt, For) or stmt.kind not in ("serial", "unrolled") or stmt.annotations:
         return stmt
     if any(isinstance(s, Alloc) for s in walk(stmt.body)):
         return stmt
     inner = {loop.var: loop for loop in walk(stmt.body) if isinstance(loop, For)}
     guards = [s.cond for s in walk(stmt.body) if isinstance(s, If) and s.orelse is None]
-    steps = {_free_steps(cond, stmt, inner) for guard in guards for cond in _parts(guard)}
+    steps = {_free_steps(cond, stmt, inner) for guard in guards for cond in conjuncts(guard)}
     most = max((n for n in steps if 0 < n < stmt.extent), default=0)
     if not most:
         return stmt
@@ -40,15 +42,15 @@ def _partitioned(stmt: Stmt) -> Stmt:
     var = Var(stmt.var.name)
     body = substitute(with_own_loops(stmt.body), {stmt.var: most + var})
     rest = simplify_stmt(For(var, stmt.extent - most, "serial", body))
-    return Seq((first, rewrite(rest, _shortened)))
+    return Seq((first, rest if masks else rewrite(rest, _shortened)))
 
 
-def _parts(cond: Expr) -> Iterator[Expr]:
+def conjuncts(cond: Expr) -> Iterator[Expr]:
     """The conditions that a conjunction is of."""
     match cond:
         case Binary("and", a, b):
-            yield from _parts(a)
-            yield from _parts(b)
+            yield from conjuncts(a)
+            yield from conjuncts(b)
         case _:
             yield cond
 

@@ -46,8 +46,9 @@ from vdla.compiler.tir.ir import (
     Select,
     Var,
     is_float,
+    is_int,
 )
-from vdla.compiler.tir.visitor import uses, walk_expr
+from vdla.compiler.tir.visitor import loads, uses, walk_expr
 
 WHOLE = 1.5 * 2.0**52  # float64 has no bits for a fraction there
 ODD = 29  # how many bits of a mantissa float64 has more than float32
@@ -147,6 +148,13 @@ class Expressions(Memory):
         if self.safe(expr.a) and self.safe(expr.b):
             x, y, *_ = together(b, self.value(expr.a), self.value(expr.b), cond)
             return b.select(cond, x, y)
+        if isinstance(cond.type, ll.VectorType):
+            with self.masked(cond):
+                left = self.value(expr.a)
+            with self.masked(b.not_(cond)):
+                right = self.value(expr.b)
+            left, right, *_ = together(b, left, right, cond)
+            return b.select(cond, left, right)
         with b.if_else(cond) as (then, orelse):
             with then:
                 left = self._in_all_lanes(expr.a, expr)
@@ -199,6 +207,12 @@ class Expressions(Memory):
             if isinstance(load, Load)
             for index, size in zip(load.indices, load.buffer.shape, strict=True)
         )
+
+    def maskable(self, expr: Expr) -> bool:
+        """Whether evaluating is harmless in all lanes where a mask shuts some: what lies beyond a
+        buffer is read side by side, and no integers are divided."""
+        beside = (self.lane_step(e.buffer, e.indices) == 1 or self.safe(e) for e in loads(expr))
+        return all(beside) and not divides(expr)
 
     def _cast(self, x: ll.Value, source: str, dtype: str) -> ll.Value:
         """A value as another dtype, as numpy converts it where it fits."""
@@ -298,3 +312,14 @@ class Expressions(Memory):
         if name == "malloc":
             function.return_value.add_attribute("noalias")
         return function
+
+
+def divides(expr: Expr) -> bool:
+    """Whether integers are divided by what may be zero, which ends a program."""
+    return any(
+        isinstance(e, Binary)
+        and e.op in ("floordiv", "floormod")
+        and is_int(e.dtype)
+        and not (isinstance(e.b, Const) and e.b.value)
+        for e in walk_expr(expr)
+    )

@@ -62,6 +62,10 @@ FOLDED: dict[str, Callable[[int, int], int]] = {
     "floordiv": operator.floordiv,
     "floormod": operator.mod,
 }
+ELEMENTS = {
+    "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16", "float": "f32",
+    "double": "f64",
+}  # fmt: skip
 STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 Flat = tuple[int, tuple[tuple[Expr, int], ...]]
 
@@ -84,8 +88,11 @@ class Memory(ABC):
         builder: whoever emits statements moves it.
         pointers: where the elements of each buffer begin.
         size: the target's ``size_t``, the type of indices.
+        masks: whether the target reads and writes some lanes of a vector at once.
         values: the value of each loop variable, in that type.
         vector: the variable of the vectorized loop that is emitted, and its lanes.
+        mask: which of these lanes compute; None where all do.
+        own: temporaries that no other thread reads or writes.
         ranges: the least and the greatest value of each loop variable.
         flats: the addresses in linear form, each with the indices that it is of.
         sums: what is computed of addresses, by basic block and factors.
@@ -97,13 +104,17 @@ class Memory(ABC):
         builder: ll.IRBuilder,
         pointers: dict[Buffer, ll.Value],
         size: ll.IntType,
+        masks: bool = False,
     ) -> None:
         self.module = module
         self.builder = builder
         self.pointers = pointers
         self.size = size
+        self.masks = masks
         self.values: dict[Var, ll.Value] = {}
         self.vector: tuple[Var, int] | None = None
+        self.mask: ll.Value = None
+        self.own: set[Buffer] = set()
         self.ranges: dict[Var, tuple[int, int]] = {}
         self.flats: dict[tuple[Buffer, int], tuple[tuple[Expr, ...], Flat]] = {}
         self.sums: dict[tuple[object, ...], ll.Value] = {}
@@ -111,6 +122,10 @@ class Memory(ABC):
     @abstractmethod
     def value(self, expr: Expr) -> ll.Value:
         """The value of an expression."""
+
+    @abstractmethod
+    def library(self, name: str, result: ll.Value, args: list[ll.Value]) -> ll.Value:
+        """A function of the C library or an intrinsic of LLVM, declared once per module."""
 
     @contextmanager
     def vectorized(self, var: Var, lanes: int) -> Iterator[None]:
@@ -121,7 +136,16 @@ class Memory(ABC):
         self.vector = None
 
     @contextmanager
-    def _one_lane(self, index: int) -> Iterator[None]:
+    def masked(self, mask: ll.Value) -> Iterator[None]:
+        """Has all that is emitted meanwhile read and write in some lanes alone, of those that do
+        so far."""
+        kept = self.mask
+        self.mask = mask if kept is None else self.builder.and_(kept, mask)
+        yield
+        self.mask = kept
+
+    @contextmanager
+    def one_lane(self, index: int) -> Iterator[None]:
         """Has all that is emitted meanwhile compute one step of the vectorized loop alone."""
         kept = self.vector
         assert kept is not None
@@ -133,25 +157,34 @@ class Memory(ABC):
 
     def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> ll.Value:
         """An element, or one for each lane."""
-        step = self._lane_step(buffer, indices)
+        step = self.lane_step(buffer, indices)
         if step == 0 or self.vector is None:
             return self._read(buffer, indices, memory_type(buffer))
         lanes = self.vector[1]
         if step == 1:
-            with self._one_lane(0):
-                return self._read(buffer, indices, ll.VectorType(memory_type(buffer), lanes))
+            inside = self.mask is None or self._all_in_bounds(buffer, indices)
+            with self.one_lane(0):
+                return self._read(
+                    buffer, indices, ll.VectorType(memory_type(buffer), lanes), inside
+                )
 
         def one(index: int) -> ll.Value:
-            with self._one_lane(index):
+            with self.one_lane(index):
                 return self._read(buffer, indices, memory_type(buffer))
 
         return per_lane(self.builder, lanes, one)
 
-    def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: ll.Type) -> ll.Value:
-        """Value that lies from an element on, as ``kind``; a bool lies in memory as a byte."""
-        value = self.builder.load(
-            self.address(buffer, indices), typ=kind, align=SIZES[buffer.dtype]
-        )
+    def _read(
+        self, buffer: Buffer, indices: tuple[Expr, ...], kind: ll.Type, inside: bool = True
+    ) -> ll.Value:
+        """Value that lies from an element on, as ``kind``; a bool lies in memory as a byte. Where
+        not all lanes are ``inside`` the buffer, those that don't compute read nothing."""
+        where, align = self.address(buffer, indices), SIZES[buffer.dtype]
+        if inside:
+            value = self.builder.load(where, typ=kind, align=align)
+        else:
+            args = [where, I32(align), self.mask, constant(kind, 0)]
+            value = self._with_mask("load", kind, kind, args)
         if buffer.dtype != "bool":
             return value
         return self.builder.icmp_unsigned("!=", value, constant(value.type, 0))
@@ -161,11 +194,12 @@ class Memory(ABC):
         b = self.builder
         if buffer.dtype == "bool":
             value = b.zext(value, shaped(I8, value))
-        step = self._lane_step(buffer, indices)
+        step = self.lane_step(buffer, indices)
         if step == 1 and self.vector is not None:
             (value, _) = together(b, value, self.values[self.vector[0]])
-            with self._one_lane(0):
-                b.store(value, self.address(buffer, indices), align=SIZES[buffer.dtype])
+            over = buffer in self.own and self._all_in_bounds(buffer, indices)
+            with self.one_lane(0):
+                self._write(self.address(buffer, indices), value, SIZES[buffer.dtype], over)
             return
         lanes = self.vector[1] if self.vector is not None else 1
         for i in range(lanes - 1 if step == 0 else 0, lanes):  # of one element, the last lane's
@@ -174,14 +208,37 @@ class Memory(ABC):
                 align=SIZES[buffer.dtype],
             )  # fmt: skip
 
+    def _write(self, where: ll.Value, value: ll.Value, align: int, over: bool) -> None:
+        """Writes a vector; lanes that don't compute keep what is there, and where it may be written
+        ``over`` meanwhile, that is read first."""
+        b = self.builder
+        if self.mask is None or over:
+            kept = None if self.mask is None else b.load(where, typ=value.type, align=align)
+            b.store(value if kept is None else b.select(self.mask, value, kept), where, align=align)
+            return
+        self._with_mask("store", ll.VoidType(), value.type, [value, where, I32(align), self.mask])
+
+    def _with_mask(
+        self, name: str, result: ll.Type, kind: ll.VectorType, args: list[ll.Value]
+    ) -> ll.Value:
+        """A call of LLVM's reads and writes of a vector's lanes that a mask has."""
+        code = f"llvm.masked.{name}.v{kind.count}{ELEMENTS[str(kind.element)]}.p0"
+        return self.builder.call(self.library(code, result, [a.type for a in args]), args)
+
+    def _all_in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Whether an access stays in its buffer in all lanes, those that don't compute, too."""
+        return all(
+            self._in_bounds(index, size) for index, size in zip(indices, buffer.shape, strict=True)
+        )
+
     def _lane_address(self, buffer: Buffer, indices: tuple[Expr, ...], index: int) -> ll.Value:
         """A pointer to the element of one lane."""
         if self.vector is None:
             return self.address(buffer, indices)
-        with self._one_lane(index):
+        with self.one_lane(index):
             return self.address(buffer, indices)
 
-    def _lane_step(self, buffer: Buffer, indices: tuple[Expr, ...]) -> int | None:
+    def lane_step(self, buffer: Buffer, indices: tuple[Expr, ...]) -> int | None:
         """Number of elements from one lane's to the next one's; None where that varies."""
         if self.vector is None:
             return 0

@@ -7,7 +7,7 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.lanes import MOST_LANES
 from vdla.compiler.targets.processor.codegen.builtins import PARALLEL
 from vdla.compiler.targets.processor.codegen.emit_dot import emit_dot
-from vdla.compiler.targets.processor.codegen.emit_expr import Expressions
+from vdla.compiler.targets.processor.codegen.emit_expr import Expressions, divides
 from vdla.compiler.targets.processor.codegen.emit_memory import (
     I32,
     POINTER,
@@ -25,11 +25,13 @@ from vdla.compiler.targets.processor.codegen.emit_parallel import (
 )
 from vdla.compiler.targets.processor.codegen.emit_tiles import emit_tiles
 from vdla.compiler.targets.processor.description.intrinsics import Dot, Tiles
+from vdla.compiler.tir.arith import linear
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
     Buffer,
     BufferRegion,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -43,7 +45,8 @@ from vdla.compiler.tir.ir import (
     Store,
     Var,
 )
-from vdla.compiler.tir.visitor import direct_exprs, uses, walk, walk_expr
+from vdla.compiler.tir.partition import conjuncts
+from vdla.compiler.tir.visitor import direct_exprs, loads, uses, walk, walk_expr
 from vdla.support.numbers import ceil_div
 
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
@@ -56,7 +59,8 @@ class Emitter:
     """Emits the instructions of one function into ``function``.
 
     ``size`` is the target's ``size_t``, the type of indices; ``pool`` is a pointer to the threads
-    that share parallel loops, which run serially where there is none.
+    that share parallel loops, which run serially where there is none. ``masks``: the target reads
+    and writes some lanes of a vector at once.
     """
 
     def __init__(
@@ -66,12 +70,13 @@ class Emitter:
         pointers: dict[Buffer, ll.Value],
         size: ll.IntType,
         pool: ll.Value = None,
+        masks: bool = False,
     ) -> None:
         self.name, self.module, self.size, self.pool = function.name, module, size, pool
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = ll.IRBuilder(self.start)
-        self.exprs = Expressions(module, self.builder, pointers, size)
+        self.exprs = Expressions(module, self.builder, pointers, size, masks)
         self.copies = 1
 
     def function(self, body: Stmt) -> None:
@@ -172,7 +177,7 @@ class Emitter:
         name = self.module.get_unique_name(value_name(f"{self.name}.{loop.var.name}"))
         step = internal_function(self.module, name, buffers, [self.size] * len(counters))
         pointers = dict(zip(buffers, step.args, strict=False))
-        emitter = Emitter(self.module, step, pointers, self.size)
+        emitter = Emitter(self.module, step, pointers, self.size, masks=self.exprs.masks)
         emitter.exprs.values.update(zip(counters, step.args[len(buffers) :], strict=True))
         emitter.exprs.ranges.update(self.exprs.ranges)
         emitter.function(loop.body)
@@ -183,22 +188,50 @@ class Emitter:
         lanes = loop.extent
         if self.exprs.vector or lanes > MOST_LANES or lanes & (lanes - 1) or lanes < 2:
             return False
-        lane = {loop.var}
-        for inner in walk(loop.body):
-            if isinstance(inner, Alloc) or (isinstance(inner, If) and uses(inner.cond, lane)):
-                return False
-            if isinstance(inner, For):
-                self.exprs.ranges[inner.var] = (0, inner.extent - 1)
-            for expr in direct_exprs(inner):
-                if any(self._branches(e, lane) for e in walk_expr(expr)):
-                    return False
-        return True
+        with self.exprs.vectorized(loop.var, lanes):
+            return all(self._on_one_path(inner, loop.var) for inner in walk(loop.body))
+
+    def _on_one_path(self, stmt: Stmt, lane: Var) -> bool:
+        """Whether a statement does the same in all lanes, or nothing in some."""
+        if isinstance(stmt, Alloc):
+            return False
+        if isinstance(stmt, If) and uses(stmt.cond, {lane}) and not self._maskable(stmt, lane):
+            return False
+        if isinstance(stmt, For):
+            self.exprs.ranges[stmt.var] = (0, stmt.extent - 1)
+        parts = (e for expr in direct_exprs(stmt) for e in walk_expr(expr))
+        return not any(self._branches(e, {lane}) for e in parts)
+
+    def _maskable(self, guard: If, lane: Var) -> bool:
+        """Whether a guard can be which lanes compute: the first ones, which read and write elements
+        side by side, or all the same one."""
+        if not self.exprs.masks or guard.orelse is not None:
+            return False
+        if not all(_shuts_last(cond, lane) for cond in conjuncts(guard.cond)):
+            return False
+        inside = list(walk(guard.then))
+        stores = [stmt for stmt in inside if isinstance(stmt, Store)]
+        only = all(isinstance(stmt, Store | Seq) for stmt in inside)
+        return only and all(map(self._in_lanes, stores))
+
+    def _in_lanes(self, stmt: Store) -> bool:
+        """Whether a statement writes elements side by side, and reads such or the same for all, and
+        computes nothing of the others' that could end the program."""
+        x = self.exprs
+        read = [load for expr in direct_exprs(stmt) for load in loads(expr)]
+        steps = {x.lane_step(load.buffer, load.indices) for load in read}
+        in_place = x.lane_step(stmt.buffer, stmt.indices) == 1
+        return in_place and steps <= {0, 1} and not any(map(divides, direct_exprs(stmt)))
 
     def _branches(self, expr: Expr, lane: set[Var]) -> bool:
         """Whether lanes would go different ways."""
         if not isinstance(expr, Select) or not uses(expr.cond, lane):
             return False
-        return not (self.exprs.safe(expr.a) and self.exprs.safe(expr.b))
+        if self.exprs.safe(expr.a) and self.exprs.safe(expr.b):
+            return False
+        return not (
+            self.exprs.masks and self.exprs.maskable(expr.a) and self.exprs.maskable(expr.b)
+        )
 
     def _alloc(self, stmt: Alloc) -> None:
         """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``. Where
@@ -212,6 +245,7 @@ class Emitter:
             slot.type = POINTER  # llvmlite's own type would allow elements alone, no vectors
             slot.align = 64
             self.exprs.pointers[buffer] = slot
+            self.exprs.own.add(buffer)
             self._stmt(stmt.body)
             return
         malloc = self.exprs.library("malloc", ll.PointerType(), [self.size])
@@ -272,7 +306,20 @@ class Emitter:
         read, keep, data = I32(0), I32(3), I32(1)
         self.builder.call(fetch, [where, read, keep, data])
 
+    def _mask(self, stmt: If) -> None:
+        """A guard that shuts a vector's last lanes: nothing happens where it shuts the first."""
+        b, x = self.builder, self.exprs
+        with x.one_lane(0):
+            first = x.value(stmt.cond)
+        with b.if_then(first):
+            mask = x.value(stmt.cond)
+            with x.masked(mask):
+                self._stmt(stmt.then)
+
     def _branch(self, stmt: If) -> None:
+        if self.exprs.vector is not None and uses(stmt.cond, {self.exprs.vector[0]}):
+            self._mask(stmt)
+            return
         cond = self.exprs.value(stmt.cond)
         if stmt.orelse is None:
             with self.builder.if_then(cond):
@@ -283,6 +330,16 @@ class Emitter:
                 self._stmt(stmt.then)
             with orelse:
                 self._stmt(stmt.orelse)
+
+
+def _shuts_last(cond: Expr, lane: Var) -> bool:
+    """Whether a condition holds in a vector's first lanes, however many, and not in the others."""
+    match cond:
+        case Binary("lt", index, Const()):
+            terms = linear(index).terms
+            others = any(uses(atom, {lane}) for atom in terms if atom is not lane)
+            return not others and terms.get(lane, 0) >= 0
+    return not uses(cond, {lane})
 
 
 def _is_short(loop: For) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
@@ -10,12 +11,14 @@ from vdla.compiler.tir.spec import FLAT
 from vdla.compiler.tir.verify import verify
 
 
-def flat_function(func: PrimFunc) -> PrimFunc:
-    """The function without blocks, in loops without conditions on their ends.
+def flat_function(func: PrimFunc, processor: Processor) -> PrimFunc:
+    """The function without blocks, in loops without conditions on their ends; of vectors, without
+    any where the processor has no masks.
 
     Raises:
         IRError: it isn't one that code can be emitted for.
     """
-    flat = partition_loops(flatten_blocks(check_all_bounds(verify(func))))
+    blocks = flatten_blocks(check_all_bounds(verify(func)))
+    flat = partition_loops(blocks, masks=processor.vectors.masks)
     FLAT.check(flat)
     return flat

@@ -268,11 +268,13 @@ def _builtins(processor: Processor) -> bytes:
 
 def emit_function(module: ll.Module, func: PrimFunc, processor: Processor) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
-    flat = flat_function(func)
+    flat = flat_function(func, processor)
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
     size = ll.IntType(processor.size_bits)
-    emitter = Emitter(module, body, pointers, size, pool=body.args[-1])
+    emitter = Emitter(
+        module, body, pointers, size, pool=body.args[-1], masks=processor.vectors.masks
+    )
     if any(isinstance(call.intrin.lowering, Tiles) for call in _calls(func)):
         request_tiles(emitter.builder, emitter.exprs.library)
     emitter.function(flat.body)

@@ -24,7 +24,7 @@ def scratch_bytes(func: PrimFunc, processor: Processor) -> int:
     Raises:
         IRError: it isn't a function that code can be emitted for.
     """
-    return _most(flat_function(func).body, processor.threads)
+    return _most(flat_function(func, processor).body, processor.threads)
 
 
 def _most(stmt: Stmt, threads: bool) -> int:

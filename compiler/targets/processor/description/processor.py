@@ -15,6 +15,7 @@ DOTS = (("vpdpbusd", "pmaddwd", ON_ANY), ("usdot", "sdot", ON_ANY))
 WHOLE = ("vpdpbusd", "usdot")  # one instruction does it all
 # Registers that unpack bytes, where no single instruction computes a dot product.
 UNPACK_REGISTERS = 4
+AVX512_LANES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Vectors:
     fused: bool = True
     dot4: str = ON_ANY
     tiles: bool = False
+
+    @property
+    def masks(self) -> bool:
+        """Whether one instruction reads or writes some lanes alone, of elements of any size."""
+        return self.lanes == AVX512_LANES
 
     @property
     def dots(self) -> tuple[str, ...]:

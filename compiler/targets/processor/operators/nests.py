@@ -19,6 +19,7 @@ SHARED_STEPS = 1 << 14  # loops with fewer steps in all stay on one thread
 ENOUGH_PARTS = 64  # loops are fused until threads have this many iterations to share
 LANES = (4, 8, 16, 32, 64)
 MOST_COPIES = 64  # of a tile's vector that are written out one after the other
+FEW = 4  # lanes
 LONG_SUM = 128  # steps above which a sum of float32 vectors is one of partial sums
 AT_ONCE = 8  # vectors of partial sums that are in registers
 
@@ -121,15 +122,19 @@ def _adds_vectors(op: ComputeOp) -> bool:
 
 
 def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
-    """A reduction of rows in as many parts as a vector has lanes, which are combined at last."""
-    _, lane = stage.split(stage.reduce_axis[-1], factor=lanes)
-    tensor = s.rfactor(stage.name, lane)
-    assert isinstance(tensor, Tensor)
-    parts = s[tensor]
-    l, *rows = parts.axis
-    in_registers(parts, [*rows, *parts.reduce_axis], [], l)
-    if stage.axis:
-        parts.compute_at(stage, stage.axis[-1])
+    """A reduction of rows in as many parts as a vector has lanes, which are combined at last: all
+    of them in FEW lanes first, then these one after the other."""
+    partial = list[Stage]()
+    for count in (lanes, FEW) if lanes > FEW else (lanes,):
+        _, lane = stage.split(stage.reduce_axis[-1], factor=count)
+        tensor = s.rfactor(stage.name, lane)
+        assert isinstance(tensor, Tensor)
+        partial.append(s[tensor])
+    for parts in reversed(partial):
+        l, *rows = parts.axis
+        in_registers(parts, [*rows, *parts.reduce_axis], [], l)
+        if stage.axis:
+            parts.compute_at(stage, stage.axis[-1])
     return list(stage.axis)
 
 
