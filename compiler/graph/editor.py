@@ -265,8 +265,10 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
     Raises:
         GraphError: the rules never come to an end.
     """
-    editor, every = Editor(graph), [_Rule.of(rule) for rule in rules]
-    sweeps = 0
+    every, kinds = [_Rule.of(rule) for rule in rules], {type(node) for node in graph.nodes}
+    if not any(issubclass(kind, rule.kinds) for kind in kinds for rule in every):
+        return graph  # without an editor, which takes long to make of a large graph
+    editor, sweeps = Editor(graph), 0
     while editor.sweep(every):
         sweeps += 1
         if sweeps > MOST_SWEEPS:
