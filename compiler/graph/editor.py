@@ -81,7 +81,7 @@ class Editor(Neighbours):
     def tensor(self, hint: str, kind: TensorType) -> str:
         """A new tensor of a type; its name."""
         name = self._fresh(hint)
-        self.tensors[name], self._readers[name] = kind, []
+        self.tensors[name], self._readers[name] = kind, ()
 
         def undo() -> None:
             del self.tensors[name], self._readers[name]
@@ -175,12 +175,13 @@ class Editor(Neighbours):
                     del self._makers[name]
             for name in node.inputs:
                 readers = self._readers[name]
-                del readers[next(n for n, each in enumerate(readers) if each is node)]
+                at = next(n for n, each in enumerate(readers) if each is node)
+                self._readers[name] = readers[:at] + readers[at + 1 :]
         for node in new:
             self._at[id(node)] = place
             self._makers.update(dict.fromkeys(node.outputs, node))
             for name in node.inputs:
-                self._readers[name].append(node)
+                self._readers[name] += (node,)
 
     # Walks ------------------------------------------------------------------------------------
 

@@ -372,7 +372,8 @@ STRICT = "kept on the host by --strict"  # begins the reason why a node stayed f
 
 @dataclass
 class Graph:
-    """See the grammar at the top of the file. Passes return a new graph; they share arrays."""
+    """See the grammar at the top of the file. Passes return a new graph and change none; they share
+    arrays."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -385,17 +386,19 @@ class Graph:
     arguments: Values = field(default_factory=dict)  # what inputs are, where they are no tensors
     values: Values = field(default_factory=dict)  # all results, where one is no tensor
 
-    def producers(self) -> dict[str, Node]:
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
         """Tensor to the node that writes it."""
         return {name: node for node in self.nodes for name in node.outputs}
 
-    def uses(self) -> dict[str, list[Node]]:
+    @cached_property
+    def uses(self) -> Mapping[str, tuple[Node, ...]]:
         """Tensor to the nodes that read it, once per read."""
-        result: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        result: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
-                result[name].append(node)
-        return result
+                result.setdefault(name, []).append(node)
+        return {name: tuple(result.get(name, ())) for name in self.tensors}
 
     def node(self, name: str) -> Node:
         """The node called ``name``."""
