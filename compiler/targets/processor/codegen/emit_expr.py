@@ -6,7 +6,7 @@ step; every other one stays a scalar until it meets a vector (``targets.lanes``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from llvmlite import ir as ll
 
@@ -246,8 +246,12 @@ class Expressions(Memory):
     def _call(self, op: str, args: list[ll.Value], dtype: str) -> ll.Value:
         """One of the functions of expressions: of LLVM, of the C library, or of scale words."""
         args = list(together(self.builder, *args))
-        if op == "rq" or op in WORD_CALLS or (op in IN_LANES and dtype == "float32"):
-            return self.builder.call(self._written_once(op, args), args)
+        if op == "rq":
+            return requantized(self.builder, *args)
+        if op in WORD_CALLS:
+            return scale_word(self.builder, op, args[0], lambda x: self._intrinsic("sqrt", [x]))
+        if op in IN_LANES and dtype == "float32":
+            return self.builder.call(self._written_once(op, args[0].type), args)
         if dtype == "float16":  # no library has them: computed in float32, as numpy does
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)
@@ -263,27 +267,18 @@ class Expressions(Memory):
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
         return self._intrinsic("fabs" if op == "abs" else op, args)
 
-    def _written_once(self, op: str, args: list[ll.Value]) -> ll.Function:
-        """One of the functions that are many instructions, for operands of these types."""
-        kind, lanes = args[0].type, lanes_of(*args)
-        name = f"vdla.{op}.{f'v{lanes}' if lanes else ''}{element(args[0]).intrinsic_name}"
+    def _written_once(self, op: str, kind: ll.Type) -> ll.Function:
+        """One of the functions that are arithmetic, for a type."""
+        lanes = kind.count if isinstance(kind, ll.VectorType) else 0
+        name = f"vdla.{op}.v{lanes}" if lanes else f"vdla.{op}"
         if name not in self.module.globals:
-            whole = ll.FunctionType(kind, [arg.type for arg in args])
-            function = inlined_function(self.module, name, whole)
+            function = inlined_function(self.module, name, ll.FunctionType(kind, [kind]))
             builder = ll.IRBuilder(function.append_basic_block())
             inner = Expressions(self.module, builder, {}, self.size)
-            builder.ret(inner._instructions(op, function.args))
+            compute: Callable[[ll.Value], ll.Value]
+            compute = getattr(Mathematics(builder, inner.multiply_add), op)
+            builder.ret(compute(function.args[0]))
         return self.module.globals[name]
-
-    def _instructions(self, op: str, args: Sequence[ll.Value]) -> ll.Value:
-        """The instructions of such a function."""
-        b = self.builder
-        if op == "rq":
-            return requantized(b, *args)
-        if op in WORD_CALLS:
-            return scale_word(b, op, args[0], lambda x: self._intrinsic("sqrt", [x]))
-        compute: Callable[[ll.Value], ll.Value] = getattr(Mathematics(b, self.multiply_add), op)
-        return compute(args[0])
 
     def _intrinsic(self, name: str, args: list[ll.Value]) -> ll.Value:
         """One of LLVM's functions, of floats."""
