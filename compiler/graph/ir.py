@@ -164,15 +164,18 @@ class Reader:
         return frozenset(name for name in names if name is not None)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """A copy that reads ``names[t]`` wherever this one reads ``t``."""
+        """A copy that reads ``names[t]`` wherever this one reads ``t``; itself where it reads none
+        of them under another name."""
         changes: dict[str, Any] = {}
         for key in self.OPERANDS:
             value = getattr(self, key)
             if isinstance(value, tuple):
-                changes[key] = tuple(names.get(v, v) for v in value)
-            elif value is not None:
-                changes[key] = names.get(value, value)
-        return replace(self, **changes)
+                new: Any = tuple(names.get(v, v) for v in value)
+            else:
+                new = value if value is None else names.get(value, value)
+            if new != value:
+                changes[key] = new
+        return replace(self, **changes) if changes else self
 
     @cached_property
     def attributes(self) -> tuple[tuple[str, Any], ...]:
