@@ -192,9 +192,15 @@ class Editor(Neighbours):
         gives something stands in the node's place; nothing is taken back but by a visit itself.
         """
         known = [(cast("Callable[[Node], Made]", each), _kinds(each)) for each in visits]
+        fitting: dict[type[Node], list[Callable[[Node], Made]]] = {}
         for node in (each for place in self._places for each in [*place]):
+            kind = type(node)
+            if kind not in fitting:
+                fitting[kind] = [visit for visit, kinds in known if issubclass(kind, kinds)]
+            if not fitting[kind]:
+                continue
             self._here = node
-            own = (visit(node) for visit, kinds in known if isinstance(node, kinds))
+            own = (visit(node) for visit in fitting[kind])
             made = next((each for each in own if each is not None), None)
             if made is not None:
                 self.replace(node, *_several(made))
@@ -218,8 +224,9 @@ class Editor(Neighbours):
         kinds = {type(node) for node in nodes}
         fitting = {kind: [r for r in rules if issubclass(kind, r.kinds)] for kind in kinds}
         for node in nodes:
-            if id(node) in self._at:  # still there
-                changed |= any(self._apply(rule, node) for rule in fitting[type(node)])
+            own = fitting[type(node)]
+            if own and id(node) in self._at:  # still there
+                changed |= any(self._apply(rule, node) for rule in own)
         return changed
 
     def _apply(self, rule: _Rule, node: Node) -> bool:

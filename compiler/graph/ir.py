@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -180,8 +180,14 @@ class Reader:
     @cached_property
     def attributes(self) -> tuple[tuple[str, Any], ...]:
         """The fields that are neither tensor names nor the node's own name, and their values."""
-        other = {*self.OPERANDS, "name", "output", "others"}
-        return tuple((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in other)
+        return tuple((name, getattr(self, name)) for name in _attribute_names(type(self)))
+
+
+@cache
+def _attribute_names(kind: type[Reader]) -> tuple[str, ...]:
+    """The names of an operator's fields that are neither tensor names nor the node's own name."""
+    other = {*kind.OPERANDS, "name", "output", "others"}
+    return tuple(each.name for each in fields(kind) if each.name not in other)
 
 
 R = TypeVar("R", bound=Reader)

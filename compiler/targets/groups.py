@@ -111,7 +111,7 @@ class _Fuser:
 
 def _leads(node: Node) -> bool:
     """Whether it is more than element-wise, or than other addresses."""
-    is_slice = isinstance(node, ops.Take) and node.even_places() is not None
+    is_slice = isinstance(node, ops.Take) and node.even_places is not None
     return not (node.ELEMENTWISE or isinstance(node, ops.Transpose) or is_slice)
 
 
