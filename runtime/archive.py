@@ -1,8 +1,8 @@
 """Archives of object files, as System V's ``ar`` writes them: a line, then each file behind a
 header.
 
-    header := name 16  time 12  owner 6  group 6  mode 8  size 10  "`" newline      text, of 60 bytes
-    file   := header bytes                                   and a newline where the size is odd
+    header := name 16  time 12  owner 6  group 6  mode 8  size 10  "`" newline     60 bytes of text
+    file   := header bytes                                 and a newline where the size is odd
 """
 
 from __future__ import annotations

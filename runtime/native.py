@@ -1,8 +1,8 @@
 """Host code, made part of this process.
 
 The functions have the C signature ``void f(void **buffers)``; behind the buffers they get a pool of
-threads (``runtime.threads``), or null. They come as an object file, which
-LLVM links here, as an archive of several, or as a shared object, which the system loads: a board's processor needs no LLVM.
+threads (``runtime.threads``), or null. They come as an object file or an archive of several, which
+LLVM links here, or as a shared object, which the system loads: a board's processor needs no LLVM.
 Code for another machine, or code that uses CPU features this machine lacks, is refused before a
 byte of it runs.
 """

@@ -180,14 +180,14 @@ class Reader:
     @cached_property
     def attributes(self) -> tuple[tuple[str, Any], ...]:
         """The fields that are neither tensor names nor the node's own name, and their values."""
-        return tuple((name, getattr(self, name)) for name in _attribute_names(type(self)))
+        return tuple((name, getattr(self, name)) for name in self._attribute_names())
 
-
-@cache
-def _attribute_names(kind: type[Reader]) -> tuple[str, ...]:
-    """The names of an operator's fields that are neither tensor names nor the node's own name."""
-    other = {*kind.OPERANDS, "name", "output", "others"}
-    return tuple(each.name for each in fields(kind) if each.name not in other)
+    @classmethod
+    @cache
+    def _attribute_names(cls) -> tuple[str, ...]:
+        """The names of the fields that are neither tensor names nor the node's own name."""
+        other = {*cls.OPERANDS, "name", "output", "others"}
+        return tuple(each.name for each in fields(cls) if each.name not in other)
 
 
 R = TypeVar("R", bound=Reader)

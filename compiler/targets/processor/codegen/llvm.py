@@ -53,7 +53,7 @@ from vdla.compiler.tir.visitor import walk
 from vdla.runtime.threads import Pool, available
 
 POINTER = ll.PointerType()
-PART_INSTRUCTIONS = 5000  # of a text that a process optimizes by itself
+PART_INSTRUCTIONS = 5000  # of a text that a process compiles by itself
 
 
 class CodegenError(Exception):
