@@ -169,10 +169,8 @@ class Reader:
         changes: dict[str, Any] = {}
         for key in self.OPERANDS:
             value = getattr(self, key)
-            if isinstance(value, tuple):
-                new: Any = tuple(names.get(v, v) for v in value)
-            else:
-                new = value if value is None else names.get(value, value)
+            several = isinstance(value, tuple)
+            new = tuple(names.get(v, v) for v in value) if several else names.get(value, value)
             if new != value:
                 changes[key] = new
         return replace(self, **changes) if changes else self
