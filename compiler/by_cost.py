@@ -130,7 +130,7 @@ def _values(
 ) -> list[tuple[str | None, list[str], float, float]]:
     """The tensors of a graph: who gives and reads them, and what they cost between the devices,
     where a byte takes so many ``cycles`` on its way there and back."""
-    makers, uses = graph.producers(), graph.uses()
+    makers, uses = graph.producers, graph.uses
     result: list[tuple[str | None, list[str], float, float]] = []
     for name, kind in graph.tensors.items():
         readers = [node.name for node in uses[name]]

@@ -48,7 +48,7 @@ def without(body: Network, carried: Sequence[Carried]) -> Network:
 
 
 def _carried(graph: Graph, whole: str, result: str) -> Carried:
-    uses, makers = graph.uses(), graph.producers()
+    uses, makers = graph.uses, graph.producers
     first, last, before, after = whole, result, list[Node](), list[Node]()
     while graph.outputs.count(result) == 1 and first not in graph.outputs:
         start, end = uses[first], makers.get(last)

@@ -37,7 +37,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class HostCode:
-    """An object file of host functions and the machine it is for.
+    """An object file of host functions, or an archive of several, and the machine it is for.
 
     ``functions`` are the bytes that each parameter of a function has, its result last, by name.
     ``source`` is their text, from which the compiler makes code for another machine; it may be

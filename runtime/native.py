@@ -1,7 +1,7 @@
 """Host code, made part of this process.
 
 The functions have the C signature ``void f(void **buffers)``; behind the buffers they get a pool of
-threads (``runtime.threads``), or null. They come as an object file, which
+threads (``runtime.threads``), or null. They come as an object file or an archive of several, which
 LLVM links here, or as a shared object, which the system loads: a board's processor needs no LLVM.
 Code for another machine, or code that uses CPU features this machine lacks, is refused before a
 byte of it runs.
@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
 
+from vdla.runtime.archive import objects_in
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import HostCode
 
@@ -68,14 +69,15 @@ class Library(Protocol):
 
 
 class LinkedObject:
-    """An object file, linked by LLVM."""
+    """An object file, or several in an archive, linked by LLVM."""
 
     def __init__(self, code: bytes, where: str) -> None:
         llvm = _llvm()
         empty = llvm.parse_assembly("")
         machine = llvm.Target.from_default_triple().create_target_machine()
         self.engine = llvm.create_mcjit_compiler(empty, machine)  # the engine owns the machine
-        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for each in objects_in(code, where):
+            self.engine.add_object_file(llvm.ObjectFileRef.from_data(each))
         self.engine.finalize_object()
 
     def address(self, name: str) -> int | None:
@@ -177,11 +179,12 @@ def missing_features(triple: str, features: str) -> list[str]:
 
 
 def check_object(code: bytes, where: str) -> None:
-    """Raises ModuleError unless ``code`` begins as an object file does; LLVM doesn't check."""
-    if len(code) < HEADER_BYTES or not code.startswith(OBJECT_MAGIC):
-        raise ModuleError(
-            f"{where}: expected an object file, found {len(code)} bytes of {code[:4]!r}"
-        )
+    """Raises ModuleError unless each object file begins as one does; LLVM doesn't check."""
+    for each in objects_in(code, where):
+        if len(each) < HEADER_BYTES or not each.startswith(OBJECT_MAGIC):
+            raise ModuleError(
+                f"{where}: expected an object file, found {len(each)} bytes of {each[:4]!r}"
+            )
 
 
 def is_shared(code: bytes) -> bool:

@@ -81,7 +81,7 @@ class Editor(Neighbours):
     def tensor(self, hint: str, kind: TensorType) -> str:
         """A new tensor of a type; its name."""
         name = self._fresh(hint)
-        self.tensors[name], self._readers[name] = kind, []
+        self.tensors[name], self._readers[name] = kind, ()
 
         def undo() -> None:
             del self.tensors[name], self._readers[name]
@@ -175,12 +175,13 @@ class Editor(Neighbours):
                     del self._makers[name]
             for name in node.inputs:
                 readers = self._readers[name]
-                del readers[next(n for n, each in enumerate(readers) if each is node)]
+                at = next(n for n, each in enumerate(readers) if each is node)
+                self._readers[name] = readers[:at] + readers[at + 1 :]
         for node in new:
             self._at[id(node)] = place
             self._makers.update(dict.fromkeys(node.outputs, node))
             for name in node.inputs:
-                self._readers[name].append(node)
+                self._readers[name] += (node,)
 
     # Walks ------------------------------------------------------------------------------------
 
@@ -191,9 +192,15 @@ class Editor(Neighbours):
         gives something stands in the node's place; nothing is taken back but by a visit itself.
         """
         known = [(cast("Callable[[Node], Made]", each), _kinds(each)) for each in visits]
+        fitting: dict[type[Node], list[Callable[[Node], Made]]] = {}
         for node in (each for place in self._places for each in [*place]):
+            kind = type(node)
+            if kind not in fitting:
+                fitting[kind] = [visit for visit, kinds in known if issubclass(kind, kinds)]
+            if not fitting[kind]:
+                continue
             self._here = node
-            own = (visit(node) for visit, kinds in known if isinstance(node, kinds))
+            own = (visit(node) for visit in fitting[kind])
             made = next((each for each in own if each is not None), None)
             if made is not None:
                 self.replace(node, *_several(made))
@@ -217,8 +224,9 @@ class Editor(Neighbours):
         kinds = {type(node) for node in nodes}
         fitting = {kind: [r for r in rules if issubclass(kind, r.kinds)] for kind in kinds}
         for node in nodes:
-            if id(node) in self._at:  # still there
-                changed |= any(self._apply(rule, node) for rule in fitting[type(node)])
+            own = fitting[type(node)]
+            if own and id(node) in self._at:  # still there
+                changed |= any(self._apply(rule, node) for rule in own)
         return changed
 
     def _apply(self, rule: _Rule, node: Node) -> bool:
@@ -265,8 +273,10 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
     Raises:
         GraphError: the rules never come to an end.
     """
-    editor, every = Editor(graph), [_Rule.of(rule) for rule in rules]
-    sweeps = 0
+    every, kinds = [_Rule.of(rule) for rule in rules], {type(node) for node in graph.nodes}
+    if not any(issubclass(kind, rule.kinds) for kind in kinds for rule in every):
+        return graph  # without an editor, which takes long to make of a large graph
+    editor, sweeps = Editor(graph), 0
     while editor.sweep(every):
         sweeps += 1
         if sweeps > MOST_SWEEPS:

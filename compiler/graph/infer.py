@@ -168,4 +168,5 @@ def verify_dtypes(tensors: Mapping[str, TensorType], node: Node) -> None:
 
 def _data_dtypes(tensors: Mapping[str, TensorType], node: Node) -> set[str]:
     """The dtypes of the operands that carry data; weights and biases have their own."""
-    return {tensors[name].dtype for name in node.inputs if name not in node.parameters}
+    own = node.parameters
+    return {tensors[name].dtype for name in node.inputs if name not in own}

@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -164,21 +164,28 @@ class Reader:
         return frozenset(name for name in names if name is not None)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """A copy that reads ``names[t]`` wherever this one reads ``t``."""
+        """A copy that reads ``names[t]`` wherever this one reads ``t``; itself where it reads none
+        of them under another name."""
         changes: dict[str, Any] = {}
         for key in self.OPERANDS:
             value = getattr(self, key)
-            if isinstance(value, tuple):
-                changes[key] = tuple(names.get(v, v) for v in value)
-            elif value is not None:
-                changes[key] = names.get(value, value)
-        return replace(self, **changes)
+            several = isinstance(value, tuple)
+            new = tuple(names.get(v, v) for v in value) if several else names.get(value, value)
+            if new != value:
+                changes[key] = new
+        return replace(self, **changes) if changes else self
 
     @cached_property
     def attributes(self) -> tuple[tuple[str, Any], ...]:
         """The fields that are neither tensor names nor the node's own name, and their values."""
-        other = {*self.OPERANDS, "name", "output", "others"}
-        return tuple((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in other)
+        return tuple((name, getattr(self, name)) for name in self._attribute_names())
+
+    @classmethod
+    @cache
+    def _attribute_names(cls) -> tuple[str, ...]:
+        """The names of the fields that are neither tensor names nor the node's own name."""
+        other = {*cls.OPERANDS, "name", "output", "others"}
+        return tuple(each.name for each in fields(cls) if each.name not in other)
 
 
 R = TypeVar("R", bound=Reader)
@@ -372,7 +379,8 @@ STRICT = "kept on the host by --strict"  # begins the reason why a node stayed f
 
 @dataclass
 class Graph:
-    """See the grammar at the top of the file. Passes return a new graph; they share arrays."""
+    """See the grammar at the top of the file. Passes return a new graph and change none; they share
+    arrays."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -385,17 +393,19 @@ class Graph:
     arguments: Values = field(default_factory=dict)  # what inputs are, where they are no tensors
     values: Values = field(default_factory=dict)  # all results, where one is no tensor
 
-    def producers(self) -> dict[str, Node]:
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
         """Tensor to the node that writes it."""
         return {name: node for node in self.nodes for name in node.outputs}
 
-    def uses(self) -> dict[str, list[Node]]:
+    @cached_property
+    def uses(self) -> Mapping[str, tuple[Node, ...]]:
         """Tensor to the nodes that read it, once per read."""
-        result: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        result: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
-                result[name].append(node)
-        return result
+                result.setdefault(name, []).append(node)
+        return {name: tuple(result.get(name, ())) for name in self.tensors}
 
     def node(self, name: str) -> Node:
         """The node called ``name``."""

@@ -21,7 +21,7 @@ class Neighbours:
     def __init__(self, graph: Graph) -> None:
         self.tensors, self.constants, self.reasons = graph.tensors, graph.constants, graph.reasons
         self.inputs, self.outputs = frozenset(graph.inputs), frozenset(graph.outputs)
-        self._makers, self._readers = graph.producers(), graph.uses()
+        self._makers, self._readers = dict(graph.producers), dict(graph.uses)
 
     def shape(self, name: str) -> Shape:
         """A tensor's shape."""

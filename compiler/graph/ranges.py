@@ -259,7 +259,7 @@ class Ranges:
 
 def _terms(graph: Graph) -> dict[str, Array]:
     """The real numbers of integers that are constants and what works by element reads."""
-    result, uses = {}, graph.uses()
+    result, uses = {}, graph.uses
     for node in graph.of(ops.Dequantize):
         read = any(isinstance(each, ops.Add | ops.Binary) for each in uses[node.output])
         if read and node.data in graph.constants:

@@ -44,7 +44,7 @@ class _Fuser:
     def __init__(self, graph: Graph, takes_epilogue: Question, own: Question) -> None:
         self.graph, self.takes_epilogue = graph, takes_epilogue
         self.own = {node.name for node in graph.nodes if own(node)}
-        self.uses = graph.uses()
+        self.uses = graph.uses
         self.order = {node.name: n for n, node in enumerate(graph.nodes)}
         self.last = _post_dominators(graph)
         self.groups = {node.name: [node] for node in graph.nodes}
@@ -84,7 +84,7 @@ class _Fuser:
         """The operators on all ways from one to the other; None if they can't be one function."""
         shape = self._shape(node)
         if end.absorbs(node):
-            return [] if self.uses[node.output] == [end] else None
+            return [] if self.uses[node.output] == (end,) else None
         if isinstance(node, ops.Transpose):
             return None
         result: list[str] = []
@@ -111,7 +111,7 @@ class _Fuser:
 
 def _leads(node: Node) -> bool:
     """Whether it is more than element-wise, or than other addresses."""
-    is_slice = isinstance(node, ops.Take) and node.even_places() is not None
+    is_slice = isinstance(node, ops.Take) and node.even_places is not None
     return not (node.ELEMENTWISE or isinstance(node, ops.Transpose) or is_slice)
 
 
@@ -126,7 +126,7 @@ def _size(group: list[Node]) -> int:
 def _post_dominators(graph: Graph) -> dict[str, Node | None]:
     """Node name to its immediate post-dominator; None where that is the end (Cooper, Harvey and
     Kennedy, "A Simple, Fast Dominance Algorithm", 2001, on a graph without circles)."""
-    uses, result = graph.uses(), dict[str, Node | None]()
+    uses, result = graph.uses, dict[str, Node | None]()
     depth: dict[str, int] = {}
     for node in reversed(graph.nodes):
         end: Node | None = None

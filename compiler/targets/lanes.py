@@ -35,7 +35,7 @@ class Splat(ll.Constant):  # type: ignore[misc]
     """A vector with one constant in every lane, in LLVM's short form; llvmlite lists the lanes."""
 
     def __init__(self, kind: ll.VectorType, value: object) -> None:
-        super().__init__(kind, [ll.Constant(kind.element, value)] * kind.count)
+        self.type, self.constant = kind, (ll.Constant(kind.element, value),) * kind.count
 
     def _get_reference(self) -> str:
         return f"splat ({self.type.element} {self.constant[0].get_reference()})"

@@ -18,6 +18,8 @@ from onnx import TensorProto, helper
 from rich.console import Console
 from scripts import ROOT, load_script
 
+from vdla.api import models
+
 real_models = load_script("benchmarks/real_models.py")
 RealModel, peers = real_models.RealModel, real_models.peers
 ENTRIES = tomllib.loads((ROOT / "benchmarks" / "real_models.toml").read_text())["model"]
@@ -225,6 +227,19 @@ def test_a_peer_that_refuses_a_file_is_a_dash(tmp_path):
     table = real_models.table([row], among)
     assert ratios(table, "÷ other") == ["–"] * 3
     assert ratios(table, "÷ fastest") == ratios(table)
+
+
+def test_a_second_compilation_takes_the_kept_module(tmp_path, monkeypatch):
+    compiled, known = [], real_models.kept.facts
+    whole = models.compile_to_run
+    monkeypatch.setattr(models, "compile_to_run", lambda *a: compiled.append(a) or whole(*a))
+    path = save(tmp_path / "m.onnx", "batch", 3)
+    module, first, second = real_models.compiled_twice(path, {"batch": (2,)})
+    assert module.tensors["y"].shape == (2, 3)
+    assert (len(compiled), known.cache_info().misses) == (1, 1)
+    assert first > 0 < second
+    row = real_models.Row("m", compile_s=2.0, again_s=0.25)
+    assert ratios(real_models.table([row], [FAKE]), "again s") == ["0.25", "", ""]
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -67,7 +67,7 @@ def test_the_simulator_gives_what_the_graph_means(written):
     graph, options = import_onnx(path), Options(samples=samples)
     outputs = Executor(compile_graph(graph, FULL, options), SimDevice(FULL)).run(inputs).outputs
     placed = placed_graph(graph, FULL, options)[0]
-    values, makers = evaluate(placed, inputs), placed.producers()
+    values, makers = evaluate(placed, inputs), placed.producers
     for name, result in outputs.items():
         exact = isinstance(makers[name], ops.Dequantize)  # else the host's own floats
         np.testing.assert_allclose(result, values[name], rtol=0 if exact else 1e-6)

@@ -233,7 +233,7 @@ def _apart(a: Array, b: Array) -> float:
 
 def output_step(graph: Graph) -> float:
     """The distance of neighbouring values of a graph's first output; 0 if it isn't quantized."""
-    maker = graph.producers().get(graph.outputs[0])
+    maker = graph.producers.get(graph.outputs[0])
     if isinstance(maker, ops.Open):
         return 0.0
     if isinstance(maker, ops.Dequantize):

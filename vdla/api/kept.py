@@ -79,7 +79,7 @@ def _place(path: Path, config: Config, options: Run) -> Path | None:
         "inputs": {name: described(value) for name, value in given.items()},
         "config": config.to_dict(),
         "file": digest_of_file(path),
-        "here": _here(),
+        "here": facts(),
     }
     key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
     return cache_folder("modules") / f"{key[:24]}.vdla"
@@ -113,7 +113,7 @@ def _has_files_beside(path: Path) -> bool:
 
 
 @cache
-def _here() -> list[str]:
+def facts() -> list[str]:
     """Facts that decide a module on this machine, whatever the model: a digest of the sources,
     versions, the processor."""
     result = hashlib.sha256()

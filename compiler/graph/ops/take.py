@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
 from typing import ClassVar
@@ -38,7 +39,7 @@ class AnyTake(Node, operator=False):
         if len(shapes[0]) != len(self.shape) or len(self.places) != sum(self.shape):
             raise self.error(f"places for {len(shapes[0])} axes", len(self.places))
         for table, size in zip(tables, shapes[0], strict=True):
-            if not all(OUTSIDE <= place < size for place in table):
+            if table and not (min(table) >= OUTSIDE and max(table) < size):
                 raise self.error(f"places below {size}", list(table))
         return self.shape
 
@@ -47,7 +48,8 @@ class AnyTake(Node, operator=False):
         ends = accumulate(self.shape, initial=0)
         return [self.places[a:b] for a, b in pairwise(ends)]
 
-    def even_places(self) -> list[tuple[int, int]] | None:
+    @cached_property
+    def even_places(self) -> Sequence[tuple[int, int]] | None:
         """The first place along each axis and the distance from each one to the next.
 
         None where some of the places aren't at even distances, or are outside.
@@ -55,7 +57,12 @@ class AnyTake(Node, operator=False):
         result = []
         for table in self.tables():
             step = table[1] - table[0] if len(table) > 1 else 1
-            if OUTSIDE in table or any(b - a != step for a, b in pairwise(table)):
+            even = (
+                range(table[0], table[0] + step * len(table), step)
+                if step
+                else table[:1] * len(table)
+            )
+            if OUTSIDE in table or table != tuple(even):
                 return None
             result.append((table[0], step))
         return result
@@ -65,7 +72,7 @@ class AnyTake(Node, operator=False):
 
         None where the result isn't one run of the data's elements.
         """
-        places = self.even_places()
+        places = self.even_places
         if places is None or any(step != 1 for _, step in places):
             return None
         outer = next((n for n, size in enumerate(self.shape) if size > 1), len(shape))

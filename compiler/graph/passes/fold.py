@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import get_args
 
@@ -121,34 +122,29 @@ def merge_duplicates(graph: Graph) -> Graph:
     before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
     before: a = Relu(x); b = Relu(a)                         after: a, and a wherever b was read
     """
-    return rewrite(graph, _limited_once, _merged)
+    editor, first = Editor(graph), dict[Hashable, str]()
+
+    def limited_once(node: ops.Relu) -> Made:
+        """Nothing in the place of a Relu of a Relu."""
+        limited = editor.maker(node.data, ops.Relu) and node.output not in editor.outputs
+        return _dropped(node, node.data, editor) if limited else None
+
+    def merged(node: Node) -> Made:
+        """Nothing in the place of a node whose result another one has by then."""
+        if isinstance(node, ops.Control) or not node.inputs:
+            return None
+        meaning = type(node), node.inputs, node.attributes, editor.tensors[node.output]
+        same = first.setdefault(meaning, node.output)
+        known = same != node.output and node.output not in editor.outputs
+        return _dropped(node, same, editor) if known else None
+
+    return editor.walk(limited_once, merged)
 
 
-def _limited_once(node: ops.Relu, editor: Editor) -> Made:
-    """Nothing in the place of a Relu of a Relu."""
-    if editor.maker(node.data, ops.Relu) is None or node.output in editor.outputs:
-        return None
-    editor.rename(node.output, node.data)
+def _dropped(node: Node, same: str, editor: Editor) -> Made:
+    """Nothing in a node's place: its readers read another tensor, which is the same."""
+    editor.rename(node.output, same)
     return ()
-
-
-def _merged(node: Node, editor: Editor) -> Made:
-    """Nothing: the first node that computes the same has its readers by then."""
-    if isinstance(node, ops.Control) or node.output in editor.outputs or not node.inputs:
-        return None
-    own = _meaning(node, editor)
-    alike = (each for each in editor.readers(node.inputs[0]) if each.inputs == node.inputs)
-    twins = [each for each in alike if _meaning(each, editor) == own]
-    first = min(twins, key=editor.position)
-    if first is node:
-        return None
-    editor.rename(node.output, first.output)
-    return ()
-
-
-def _meaning(node: Node, editor: Editor) -> tuple[object, ...]:
-    """All that a node's result follows from, and its type."""
-    return type(node), node.inputs, node.attributes, editor.tensors[node.output]
 
 
 def fold_constants(graph: Graph) -> Graph:

@@ -65,7 +65,7 @@ class _Chains:
     plain: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.makers = self.graph.producers()
+        self.makers = self.graph.producers
         for name, array in self.graph.constants.items():
             if array.size == 1:
                 self.numbers[name] = array.reshape(())

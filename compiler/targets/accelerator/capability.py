@@ -45,7 +45,7 @@ class Capability:
             if refusal is None or not self._is_narrow(node, graph):
                 return refusal
             read = (name for name in node.inputs if name not in graph.constants)
-            makers = (graph.producers().get(name) for name in read)
+            makers = (graph.producers.get(name) for name in read)
             made = (maker is not None and not self.refusal(maker, graph) for maker in makers)
             return None if any(made) else refusal
         if node.NOT_ACCELERATED:

@@ -19,6 +19,7 @@ from vdla.compiler.targets.processor.codegen.llvm import (
     compile_assembly,
     compile_ir,
     compile_object,
+    compile_objects,
 )
 from vdla.compiler.targets.processor.description.processor import FLUSH, NATIVE, Processor
 from vdla.compiler.targets.processor.in_place import in_place
@@ -26,6 +27,7 @@ from vdla.compiler.targets.processor.source import to_source
 from vdla.compiler.targets.target import Needs, Part
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.printer import show
+from vdla.runtime.archive import archive_of
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, Module
 from vdla.runtime.native import host_machine
@@ -137,9 +139,9 @@ def native_code(
 ) -> HostCode | None:
     """The functions, ready for a target; None if there are none, unless code may be ``empty``.
 
-    For this machine they are an object file, which the runtime links with LLVM, and for one that
-    loads no shared objects an object file, too; for another, which may have no LLVM, a shared
-    object.
+    For this machine they are object files, which the runtime links with LLVM: an archive, or one
+    alone. For a machine that loads no shared objects, and in a form of their own, they are one
+    object file; for another machine, which may have no LLVM, a shared object.
 
     Raises:
         TargetError: there is no linker for the target.
@@ -147,11 +149,7 @@ def native_code(
     funcs = list(functions)
     if not funcs and not empty:
         return None
-    code = (
-        compile_assembly(funcs, processor, form.prefix).encode()
-        if form.assembly
-        else compile_object(funcs, processor, form.prefix)
-    )
+    code = _code(funcs, processor, form)
     sizes = {func.name: tuple(map(_bytes, func.params)) for func in funcs}
     source = to_source(funcs)
     if processor.is_native:
@@ -160,6 +158,16 @@ def native_code(
         code = link_shared(code, processor)
     machine = processor.triple, processor.cpu, processor.features
     return HostCode(code, *machine, sizes, source)
+
+
+def _code(funcs: Sequence[PrimFunc], processor: Processor, form: CodeForm) -> bytes:
+    """The functions as LLVM emits them in a form."""
+    if form.assembly:
+        return compile_assembly(funcs, processor, form.prefix).encode()
+    if not processor.is_native or form.prefix:
+        return compile_object(funcs, processor, form.prefix)
+    objects = compile_objects(funcs, processor)
+    return archive_of(objects) if len(objects) > 1 else objects[0]
 
 
 def without_denormals(array: Array) -> Array:

@@ -244,7 +244,7 @@ def change(data, editor):
 
 def check(editor):
     graph = editor.graph()
-    for name, readers in graph.uses().items():
+    for name, readers in graph.uses.items():
         assert sorted(map(id, editor.readers(name))) == sorted(map(id, readers))
     for name in graph.tensors:
-        assert editor.maker(name, Node) is graph.producers().get(name)
+        assert editor.maker(name, Node) is graph.producers.get(name)

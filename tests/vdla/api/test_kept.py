@@ -119,10 +119,10 @@ def test_a_module_of_another_format_is_compiled_again(compilations, monkeypatch)
 
 def test_other_sources_or_another_processor_compile_again(compilations, monkeypatch):
     usual = kept._place(model_path("digits"), TINY, Run())
-    here = kept._here()
+    here = kept.facts()
     for number in range(len(here)):
         other = [*here[:number], "other", *here[number + 1 :]]
-        monkeypatch.setattr(kept, "_here", lambda other=other: other)
+        monkeypatch.setattr(kept, "facts", lambda other=other: other)
         assert kept._place(model_path("digits"), TINY, Run()) != usual
 
 

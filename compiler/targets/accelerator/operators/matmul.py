@@ -115,7 +115,7 @@ class MatMul(Held[QMatMul, MatMulTile]):
         """Blocks must be tiles of weights, and the lanes of a block channels, or zeros."""
         channels, block = graph.tensors[node.a].shape[1], config.channel_block
         if channels % block:
-            makers = graph.producers()
+            makers = graph.producers
             if any(type(makers.get(name)) is not QTransposeImage for name in (node.a, node.b)):
                 return f"{channels} channels don't end with a block of {block}"
         return unlike_blocks(config)

@@ -6,6 +6,7 @@ before: l = Unpack(l.packed); y = Dequantize(l)                after: y = Dequan
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
@@ -16,7 +17,7 @@ from vdla.compiler.placement import PROCESSOR, Placements
 
 def fuse_conversions(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
     """The laid-out graph with every chain of such nodes as one :class:`ops.Fused`."""
-    placements, uses = dict(placements), graph.uses()
+    placements, uses = dict(placements), graph.uses
     chains: dict[str, list[Node]] = {}  # by what the chain writes
     order: list[list[Node]] = []
     for node in graph.nodes:
@@ -41,9 +42,9 @@ def fuse_conversions(graph: Graph, placements: Placements) -> tuple[Graph, Place
     return replace(graph, nodes=tuple(nodes)), placements
 
 
-def _only_use(node: Node, graph: Graph, uses: dict[str, list[Node]]) -> bool:
+def _only_use(node: Node, graph: Graph, uses: Mapping[str, Sequence[Node]]) -> bool:
     name = node.inputs[0] if node.inputs else ""
-    return bool(name) and len(uses.get(name, [])) == 1 and name not in graph.outputs
+    return bool(name) and len(uses.get(name, ())) == 1 and name not in graph.outputs
 
 
 def _joins(chain: list[Node], node: Node) -> bool:

@@ -115,7 +115,7 @@ class _Fusion:
     def __init__(self, graph: Graph, placements: Placements, costs: Costs) -> None:
         self.graph, self.costs, self.config = graph, costs, costs.config
         self.placements = dict(placements)
-        self.makers, self.uses = graph.producers(), graph.uses()
+        self.makers, self.uses = graph.producers, graph.uses
         self.taken: dict[str, ops.Fused] = {}
         self.remarks: dict[str, list[str]] = {}
 

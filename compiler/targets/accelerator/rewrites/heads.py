@@ -56,7 +56,7 @@ class _Heads:
     axes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.makers, self.uses = self.graph.producers(), self.graph.uses()
+        self.makers, self.uses = self.graph.producers, self.graph.uses
         self.editor, self.constants = Editor(self.graph), self.graph.constants.keys()
 
     def shape(self, name: str) -> Shape:

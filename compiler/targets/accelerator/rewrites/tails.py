@@ -56,7 +56,7 @@ def _returns(graph: Graph, placements: Placements) -> Mapping[str, int]:
 def _is_little(nodes: list[Node], graph: Graph, placements: Placements) -> bool:
     """Whether nodes have little work for the bytes that they read of the host's."""
     shapes = {name: kind.shape for name, kind in graph.tensors.items()}
-    makers = graph.producers()
+    makers = graph.producers
     own = {name for node in nodes for name in node.outputs}
     read = {name for node in nodes for name in node.inputs if name in makers} - own
     sent = sum(

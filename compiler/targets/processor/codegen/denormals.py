@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
+from vdla.compiler.targets.processor.codegen.inlined import inlined_function
 from vdla.compiler.targets.processor.description.processor import FLUSH, Processor
 
 FLUSH_NAME, RESTORE_NAME = "vdla_flush", "vdla_restore"
@@ -36,8 +37,8 @@ def mode_functions(module: ll.Module, processor: Processor) -> tuple[ll.Function
     set."""
     if FLUSH_NAME in module.globals:
         return module.globals[FLUSH_NAME], module.globals[RESTORE_NAME]
-    flush = _function(module, FLUSH_NAME, ll.FunctionType(I64, []))
-    restore = _function(module, RESTORE_NAME, ll.FunctionType(VOID, [I64]))
+    flush = inlined_function(module, FLUSH_NAME, ll.FunctionType(I64, []))
+    restore = inlined_function(module, RESTORE_NAME, ll.FunctionType(VOID, [I64]))
     b, back = ll.IRBuilder(flush.append_basic_block()), ll.IRBuilder(restore.append_basic_block())
     if not flushes(processor):
         b.ret(I64(0))
@@ -60,15 +61,6 @@ def mode_functions(module: ll.Module, processor: Processor) -> tuple[ll.Function
 def _lacks(b: ll.IRBuilder, value: ll.Value, bits: ll.Constant) -> ll.Value:
     """Whether a register doesn't have all bits: to write it takes longer than to read it."""
     return b.icmp_unsigned("!=", b.and_(value, bits), bits)
-
-
-def _function(module: ll.Module, name: str, kind: ll.FunctionType) -> ll.Function:
-    """A function of this text alone, which its callers contain."""
-    result = ll.Function(module, kind, name)
-    result.linkage = "internal"
-    for attribute in ("alwaysinline", "nounwind"):
-        result.attributes.add(attribute)
-    return result
 
 
 def _x86(module: ll.Module, machine: str) -> Access:

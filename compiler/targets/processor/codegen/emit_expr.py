@@ -31,6 +31,7 @@ from vdla.compiler.targets.processor.codegen.emit_memory import (
     is_unsigned,
     resized,
 )
+from vdla.compiler.targets.processor.codegen.inlined import inlined_function
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
@@ -59,11 +60,6 @@ class Expressions(Memory):
 
     The methods give LLVM values and append what computes them.
     """
-
-    @property
-    def mathematics(self) -> Mathematics:
-        """The functions of float32 that are arithmetic."""
-        return Mathematics(self.builder, self.multiply_add)
 
     def value(self, expr: Expr) -> ll.Value:
         """The value of an expression."""
@@ -268,12 +264,11 @@ class Expressions(Memory):
             return requantized(self.builder, *args)
         if op in WORD_CALLS:
             return scale_word(self.builder, op, args[0], lambda x: self._intrinsic("sqrt", [x]))
+        if op in IN_LANES and dtype == "float32":
+            return self.builder.call(self._written_once(op, args[0].type), args)
         if dtype == "float16":  # no library has them: computed in float32, as numpy does
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)
-        if op in IN_LANES and dtype == "float32":
-            compute: Callable[[ll.Value], ll.Value] = getattr(self.mathematics, op)
-            return compute(args[0])
         if op in LIBRARY_CALLS:
             name = f"{op}f" if dtype == "float32" else op
             return self._each(self.library(name, TYPES[dtype], [TYPES[dtype]]), args[0])
@@ -285,6 +280,19 @@ class Expressions(Memory):
                 return args[0]
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
         return self._intrinsic("fabs" if op == "abs" else op, args)
+
+    def _written_once(self, op: str, kind: ll.Type) -> ll.Function:
+        """One of the functions that are arithmetic, for a type."""
+        lanes = kind.count if isinstance(kind, ll.VectorType) else 0
+        name = f"vdla.{op}.v{lanes}" if lanes else f"vdla.{op}"
+        if name not in self.module.globals:
+            function = inlined_function(self.module, name, ll.FunctionType(kind, [kind]))
+            builder = ll.IRBuilder(function.append_basic_block())
+            inner = Expressions(self.module, builder, {}, self.size)
+            compute: Callable[[ll.Value], ll.Value]
+            compute = getattr(Mathematics(builder, inner.multiply_add), op)
+            builder.ret(compute(function.args[0]))
+        return self.module.globals[name]
 
     def _intrinsic(self, name: str, args: list[ll.Value]) -> ll.Value:
         """One of LLVM's functions, of floats."""

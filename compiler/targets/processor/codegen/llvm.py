@@ -21,7 +21,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -37,8 +39,11 @@ from vdla.compiler.targets.processor.codegen.emit_tiles import request_tiles
 from vdla.compiler.targets.processor.codegen.flat import flat_function
 from vdla.compiler.targets.processor.codegen.halves import without_half_vectors
 from vdla.compiler.targets.processor.codegen.optimize import (
+    BITCODE,
+    OBJECT,
     Settings,
     Workers,
+    compiled,
     linked,
     optimized,
 )
@@ -49,7 +54,7 @@ from vdla.compiler.tir.visitor import walk
 from vdla.runtime.threads import Pool, available
 
 POINTER = ll.PointerType()
-PART_INSTRUCTIONS = 5000  # of a text that a process optimizes by itself
+PART_INSTRUCTIONS = 5000  # of a text that a process compiles by itself
 
 
 class CodegenError(Exception):
@@ -97,6 +102,24 @@ def compile_object(
     module = _optimized(_texts(funcs, processor), machine, processor)
     _put_before(prefix, module)
     return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def compile_objects(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> list[bytes]:
+    """The functions as object files that LLVM links in memory, where code is as far from data as it
+    likes: of a long text one for each part, which processes emit side by side.
+
+    LLVM 22.1 mixes up the global offset tables of several objects, so these have none: their
+    addresses are fixed when they are linked.
+
+    Raises:
+        CodegenError: as ``compile_object``.
+    """
+    machine = target_machine(processor, reloc="static")
+    first, several = _peeked(_texts(funcs, processor))
+    if several:
+        parts = _parts(several, replace(_settings(processor), fixed=True), OBJECT)
+        return [*parts, machine.emit_object(llvm.parse_bitcode(_builtins(processor)))]
+    return [machine.emit_object(_optimized(iter((first,)), machine, processor))]
 
 
 def compile_optimized(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
@@ -227,40 +250,50 @@ def _optimized(
 ) -> llvm.ModuleRef:
     """One module of some texts and of what every object brings along, optimized.
 
-    Processes share texts where there are several; each starts on them while others are written.
-
     Raises:
         CodegenError: a process ended early.
     """
-    parts = _parts(texts, machine, processor)
+    first, several = _peeked(texts)
+    if several:
+        parts = [*map(llvm.parse_bitcode, _parts(several, _settings(processor), BITCODE))]
+    else:
+        parts = [optimized(first, _settings(processor), machine)]
     module = linked([*parts, llvm.parse_bitcode(_builtins(processor))])
     return module if processor.has_halves else without_half_vectors(module)
 
 
-def _parts(
-    texts: Iterator[str], machine: llvm.TargetMachine, processor: Processor
-) -> list[llvm.ModuleRef]:
-    """A module of each text, optimized, in their order."""
-    settings = _settings(processor)
+def _peeked(texts: Iterator[str]) -> tuple[str, Iterator[str] | None]:
+    """The first text; and all of them, if there are several."""
     first, second = next(texts), next(texts, None)
-    if second is None or available() == 1:
-        rest = [text for text in (second, *texts) if text is not None]
-        return [optimized(text, settings, machine) for text in (first, *rest)]
-    with Workers(settings, available()) as workers:
-        for text in (first, second, *texts):
+    return first, None if second is None else chain((first, second), texts)
+
+
+def _parts(texts: Iterator[str], settings: Settings, form: str) -> list[bytes]:
+    """Each text compiled to a form, in their order.
+
+    Processes share the texts where there are several processors; each starts on them while others
+    are written.
+
+    Raises:
+        CodegenError: a process ended early.
+    """
+    if available() == 1:
+        machine = settings.machine(reloc="pic")
+        return [compiled(text, settings, machine, form) for text in texts]
+    with Workers(settings, available(), form) as workers:
+        for text in texts:
             workers.add(text)
         try:
-            return workers.modules()
+            return workers.results()
         except RuntimeError as error:
-            raise CodegenError(f"LLVM: expected a process to optimize, found {error}") from error
+            raise CodegenError(f"LLVM: expected a process to compile, found {error}") from error
 
 
 @cache
 def _builtins(processor: Processor) -> bytes:
     """Functions that every object brings along, optimized, as LLVM's bit code."""
     machine = target_machine(processor)
-    module = optimized(builtins_ir(processor), _settings(processor), machine)
-    return module.as_bitcode()  # type: ignore[no-any-return]
+    return compiled(builtins_ir(processor), _settings(processor), machine, BITCODE)
 
 
 # --- functions ----------------------------------------------------------------------------------
@@ -345,6 +378,7 @@ __all__ = [
     "compile_assembly",
     "compile_ir",
     "compile_object",
+    "compile_objects",
     "compile_optimized",
     "jit",
 ]

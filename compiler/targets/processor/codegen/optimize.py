@@ -1,9 +1,9 @@
 """LLVM's passes over the text of a module; a long text in parts, by several processes.
 
 llvmlite has one lock for all calls of LLVM, so Python's threads can't run it side by side. Parts of
-a long text are optimized by processes while the rest is still being written: each is this file run
-as a program, which reads parts from its standard input and writes LLVM's bitcode to its standard
-output, each behind its length. One module is linked of all parts.
+a long text are compiled by processes while the rest is still being written: each is this file run
+as a program, which reads parts from its standard input and writes an object file or LLVM's bitcode
+to its standard output, each behind its length.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,6 +25,11 @@ from vdla.compiler.targets.llvm_passes import run_pipeline
 
 LENGTH_BYTES = 8
 MOST_WORKERS = 8
+BITCODE, OBJECT = "bitcode", "object"  # what becomes of a part
+FORMS: dict[str, Callable[[llvm.ModuleRef, llvm.TargetMachine], bytes]] = {
+    BITCODE: lambda module, machine: module.as_bitcode(),
+    OBJECT: lambda module, machine: machine.emit_object(module),
+}
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,16 @@ def linked(modules: Iterable[llvm.ModuleRef]) -> llvm.ModuleRef:
     return first
 
 
-class Workers:
-    """Processes that optimize parts of a module, as a context; ``count`` of them at most."""
+def compiled(text: str, settings: Settings, machine: llvm.TargetMachine, form: str) -> bytes:
+    """A part that is optimized, in one of FORMS."""
+    return FORMS[form](optimized(text, settings, machine), machine)
 
-    def __init__(self, settings: Settings, count: int) -> None:
-        self.settings, self.own = settings, threading.local()
+
+class Workers:
+    """Processes that compile parts of a module to a form, as a context; ``count`` at most."""
+
+    def __init__(self, settings: Settings, count: int, form: str = BITCODE) -> None:
+        self.settings, self.form, self.own = settings, form, threading.local()
         self.processes: list[subprocess.Popen[bytes]] = []
         self.threads = ThreadPoolExecutor(min(count, MOST_WORKERS))
         self.parts: list[Future[bytes]] = []
@@ -111,19 +121,19 @@ class Workers:
                 pass
 
     def add(self, text: str) -> None:
-        """Has a worker optimize a part."""
-        self.parts.append(self.threads.submit(self._optimized, text.encode()))
+        """Has a worker compile a part."""
+        self.parts.append(self.threads.submit(self._compiled, text.encode()))
 
-    def modules(self) -> list[llvm.ModuleRef]:
-        """The optimized parts, in the order in which they were added.
+    def results(self) -> list[bytes]:
+        """The compiled parts, in the order in which they were added.
 
         Raises:
             RuntimeError: a worker ended early.
         """
-        return [llvm.parse_bitcode(part.result()) for part in self.parts]
+        return [part.result() for part in self.parts]
 
-    def _optimized(self, text: bytes) -> bytes:
-        """A part's bitcode, by this thread's process."""
+    def _compiled(self, text: bytes) -> bytes:
+        """A part in its form, by this thread's process."""
         process = getattr(self.own, "process", None) or self._start()
         try:
             _write(process.stdin, text)
@@ -134,7 +144,7 @@ class Workers:
             raise RuntimeError(lines[-1] if lines else "it ended without a word") from None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", __file__, json.dumps(asdict(self.settings))]
+        command = [sys.executable, "-P", __file__, json.dumps(asdict(self.settings)), self.form]
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
         self.processes.append(process)
@@ -165,8 +175,8 @@ def _read(stream: IO[bytes] | None) -> bytes:
 
 
 def main() -> None:
-    """Optimizes parts until there are no more."""
-    settings = Settings(**json.loads(sys.argv[1]))
+    """Compiles parts until there are no more."""
+    settings, form = Settings(**json.loads(sys.argv[1])), sys.argv[2]
     machine = settings.machine(reloc="pic")
     while True:
         try:
@@ -174,10 +184,10 @@ def main() -> None:
         except EOFError:
             return
         try:
-            module = optimized(text, settings, machine)
+            result = compiled(text, settings, machine, form)
         except RuntimeError as error:
             sys.exit(" ".join(str(error).split()))
-        _write(sys.stdout.buffer, module.as_bitcode())
+        _write(sys.stdout.buffer, result)
 
 
 if __name__ == "__main__":

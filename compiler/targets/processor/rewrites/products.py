@@ -17,7 +17,7 @@ from vdla.compiler.graph.types import TensorType
 
 def stack_products(graph: Graph) -> Graph:
     """The graph with every such layer as a MatMul; ``w'`` is the weights transposed."""
-    uses, makers = graph.uses(), graph.producers()
+    uses, makers = graph.uses, graph.producers
     tensors, constants = dict(graph.tensors), dict(graph.constants)
     stacked: dict[str, Node] = {}  # by the second Reshape's name
     gone: set[str] = set()

@@ -87,7 +87,7 @@ class Normalize(NormalizeSizes, Held[AnyNormalize, NormalizeTile]):
         """Blocks must be tiles of weights, their lanes channels, or zeros, and roots computed."""
         channels, block = graph.tensors[node.data].shape[1], config.channel_block
         if channels % block:
-            maker = graph.producers().get(node.data)
+            maker = graph.producers.get(node.data)
             if type(maker) is not QTransposeImage:
                 return f"{channels} channels don't end with a block of {block}"
         if not 0 <= cls._epsilon(node, channels) < 1 << SUM_BITS:

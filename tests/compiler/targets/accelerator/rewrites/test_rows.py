@@ -128,7 +128,7 @@ def test_transformers_have_no_steps():
         outputs=("f", "y"), x=shape, f=shape, g=shape, y=(1, 1, 8),
     )  # fmt: skip
     after = sequences_as_rows(graph, Capability(TINY))
-    assert after.producers()["f"] == graph.producers()["f"]
+    assert after.producers["f"] == graph.producers["f"]
     same_numbers(graph, after)
 
 
@@ -180,7 +180,7 @@ def test_a_table_that_is_an_output_stays():
         outputs=("f", "y"), x=shape, f=shape, y=(1, 1, 8),
     )  # fmt: skip
     after = sequences_as_rows(graph, Capability(TINY))
-    assert after.producers()["f"] == graph.producers()["f"]
+    assert after.producers["f"] == graph.producers["f"]
     same_numbers(graph, after)
 
 

@@ -33,6 +33,18 @@ def computed(name, x, vectors):
     return found
 
 
+@pytest.mark.parametrize("name", TRUE)
+def test_a_text_has_a_function_once_and_machine_code_no_call_of_it(name):
+    a = te.placeholder((64,), "float32", "a")
+    once = te.compute((64,), lambda i: getattr(te, name)(a[i]), "once")
+    out = te.compute((64,), lambda i: getattr(te, name)(once[i]) + once[i], "out")
+    functions = [te.create_prim_func([a], out, f"f{n}") for n in range(3)]
+    text, assembly = llvm.compile_ir(functions), llvm.compile_assembly(functions)
+    call, whole = f'call float @"vdla.{name}"(', f'float @"vdla.{name}"('
+    assert (text.count(call), text.count(whole)) == (6, 7)
+    assert f"vdla.{name}" not in assembly
+
+
 @pytest.mark.parametrize("vectors", [False, True])
 @pytest.mark.parametrize("name", TRUE)
 def test_within_some_units_in_the_last_place(name, vectors):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 
+import llvmlite.binding as binding
 import numpy as np
 import pytest
 
@@ -13,6 +15,9 @@ from vdla import te
 from vdla.compiler.targets.processor.codegen import llvm, optimize
 from vdla.compiler.targets.processor.codegen.llvm import CodegenError
 from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.runtime.archive import archive_of
+from vdla.runtime.module import HostCode
+from vdla.runtime.native import NativeLibrary, host_machine
 
 SIZE = 24
 SETTINGS = optimize.Settings("", "", "", quick=True)
@@ -67,7 +72,7 @@ def modules(texts, count=2):
     with optimize.Workers(SETTINGS, count) as workers:
         for text in texts:
             workers.add(text)
-        return workers.modules()
+        return [binding.parse_bitcode(part) for part in workers.results()]
 
 
 def ended(processes):
@@ -105,6 +110,26 @@ def test_an_object_of_parts_exports_all_functions(started):
     assert [n for n in range(9) if f"\nf{n}:" in assembly] == list(range(7))
 
 
+def test_object_files_of_parts_are_one_program(started, monkeypatch):
+    """Each has functions of its own, constants in memory and calls of what the last one has."""
+    shared = llvm.compile_objects(functions(9))
+    assert ended(started)
+    assert len(shared) > 2
+    monkeypatch.setattr(llvm, "available", lambda: 1)
+    assert llvm.compile_objects(functions(9)) == shared
+    library = NativeLibrary(HostCode(archive_of(shared), *host_machine(), {}))
+    a, expected = np.linspace(-3, 3, SIZE, dtype=np.float32), numbers(llvm.jit(functions(9)))
+    for name, values in expected.items():
+        out = np.zeros(SIZE, np.float32)
+        pointers = (ctypes.c_void_p * 3)(a.ctypes.data, out.ctypes.data, None)
+        library.function(name, ctypes.POINTER(ctypes.c_void_p))(pointers)
+        np.testing.assert_array_equal(out, values)
+
+
+def test_a_short_text_is_one_object_file():
+    assert len(llvm.compile_objects(functions(9))) == 1
+
+
 def test_a_short_text_starts_no_process(started, monkeypatch):
     monkeypatch.setattr(llvm._texts, "__defaults__", (llvm.PART_INSTRUCTIONS,))
     assert numbers(llvm.jit(functions(2))).keys() == {"f0", "f1"}
@@ -134,7 +159,7 @@ def test_a_process_that_ends_early(text, reason, started, monkeypatch):
     program(monkeypatch, text)
     with pytest.raises(CodegenError) as found:
         llvm.jit(functions(9))
-    assert str(found.value) == f"LLVM: expected a process to optimize, found {reason}"
+    assert str(found.value) == f"LLVM: expected a process to compile, found {reason}"
     assert ended(started)
 
 
@@ -177,6 +202,6 @@ def test_an_error_in_the_block_ends_the_processes(started):
 
 def test_the_program_ends_with_its_input():
     command = [sys.executable, "-P", optimize.__file__, '{"triple": "", "cpu": "", "features": "", '
-               '"quick": true}']  # fmt: skip
+               '"quick": true}', optimize.BITCODE]  # fmt: skip
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -52,7 +52,7 @@ def test_threads_share_bands_where_each_keeps_the_weights(side, channels, bands)
     y = net.add(ops.Conv2d, data=x, weight=weight, pads=(1,) * 4)
     processor = find_processor("x86-64-v4,-winograd")
     graph = block_images(net.graph(y), processor.vectors)
-    text = show(node_function(graph.producers()[f"{y}.blocks"], graph, "f", processor).func)
+    text = show(node_function(graph.producers[f"{y}.blocks"], graph, "f", processor).func)
     assert (text.index(" parallel:") < text.index("alloc padded")) is bands
 
 
@@ -123,7 +123,7 @@ def test_a_vector_reads_no_more_than_its_groups():
     y = net.add(ops.Conv2d, data=x, weight=net.constant(136, 34, 1, 1), groups=4)
     processor = find_processor("x86-64-v4")
     graph = block_images(net.graph(y), processor.vectors)
-    function = node_function(graph.producers()[f"{y}.blocks"], graph, "f", processor)
+    function = node_function(graph.producers[f"{y}.blocks"], graph, "f", processor)
     weight, first = (function.constants[f"{y}.{name}"] for name in ("weight", "first"))
     assert weight.shape == (9, 9, 1, 1, 8, 16)
     assert first.tolist() == [0, 0, 0, 4, 4, 8, 8, 8, 8]
