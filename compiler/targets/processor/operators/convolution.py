@@ -45,6 +45,7 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (
+    FEW_CHANNELS,
     Data,
     Place,
     Reading,
@@ -285,7 +286,8 @@ def _dots(
     start = recipe.constant("bias", whole.reshape(-1, lanes))
     reading = Reading.unsigned(conv.zeros[0]) if isinstance(conv, QConv2d) else Reading.floats()
     inner = rest[0] * WORD_BYTES if words else rest[0]
-    data = read_data(conv, recipe, inner, reading, tiling)
+    in_rows = not (words or recipe.block(conv.data)) and inner <= FEW_CHANNELS
+    data = read_data(conv, recipe, inner, reading, tiling, in_rows=in_rows)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")
     rk = [te.reduce_axis((0, WORD_BYTES), "rk")] if words else []

@@ -2,7 +2,7 @@
 
 A tile of its output, some places of the image in one block of channels, stays in registers while
 the window's rows and columns run. No channel is read by another, so a band is of one block: its
-padded data stay in the first-level cache, and threads share the bands::
+padded data stay in a cache, and threads share the bands::
 
     for image, block, band of rows:                   shared by threads
         copy the padded data of the band
@@ -50,8 +50,10 @@ from vdla.compiler.targets.processor.operators.tiles import Tiling, tile_result
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import dtype_of
+from vdla.support.numbers import ceil_div
 
-BAND_BYTES = 1 << 16  # of the padded data of a band
+BAND_BYTES = 1 << 18  # of the padded data of a band
+JOBS = 8  # bands that are enough for threads to share
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,10 @@ class Depthwise(Template[AnyConv2d]):
         """Number of tiles one below the other in a band, of so many."""
         if self.padded is None:
             return tiles
-        row = self.padded.span * dtype_of(self.padded.dtype).itemsize // tiles
-        return divisor(tiles, BAND_BYTES * self.padded.shape[1] // row)
+        images, blocks, *_ = self.padded.shape
+        row = self.padded.span * dtype_of(self.padded.dtype).itemsize // (images * blocks * tiles)
+        parts = ceil_div(JOBS, images * blocks)
+        return divisor(tiles, min(BAND_BYTES // row, tiles // parts))
 
 
 def _float_sums(conv: Conv2d, recipe: Recipe, tiling: Tiling) -> tuple[Data, Tensor]:

@@ -18,7 +18,7 @@ from vdla.compiler.graph.ir import Known, Recipe
 from vdla.compiler.graph.numbers import pack_scales
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
 from vdla.compiler.graph.types import Array, Shape, TensorType
-from vdla.compiler.targets.processor.operators.tiles import Tiling, best_tiling
+from vdla.compiler.targets.processor.operators.tiles import READ, Tiling, best_tiling
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.support.numbers import ceil_div
@@ -26,6 +26,7 @@ from vdla.support.numbers import ceil_div
 EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
 EXACT_FLOAT = 1 << 24  # sums below it are exact in float32
 WHOLE = 1.5 * 2**23  # float32 has no bits for a fraction from 2**23 to 2**24
+FEW_CHANNELS = 8  # of which rows are copied as they lie, and not channel beside channel
 INT32 = 2.0**31 - 256  # below it, no zero point makes an int32 overflow
 
 Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
@@ -82,10 +83,12 @@ def is_depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
 def tiling_of(conv: AnyConv2d, recipe: Recipe, lanes: int, registers: int) -> Tiling:
     """The tiles of a convolution's result, whose sums lie in vectors of ``lanes`` channels."""
     _, channels, rows, columns = recipe.shape(conv.output)
-    _, _, *window = recipe.shape(conv.weight)
-    pointwise = [*window, *conv.strides] == [1] * 4 and not any(conv.pads)
-    alone = is_depthwise(conv, recipe.shape(conv.data), recipe.shape(conv.weight))
-    blocks = 1 if alone else ceil_div(channels, lanes)
+    weight = recipe.shape(conv.weight)
+    pointwise = [*weight[2:], *conv.strides] == [1] * 4 and not any(conv.pads)
+    if is_depthwise(conv, recipe.shape(conv.data), weight):
+        image = rows, columns
+        return best_tiling(image, 1, registers, pointwise=pointwise, weight_read=READ)
+    blocks = ceil_div(channels, lanes)
     return best_tiling((rows, columns), blocks, registers, pointwise=pointwise)
 
 
@@ -148,8 +151,9 @@ class Reading:
 class Data:
     """The data of a convolution: its element at n, block, y, x, channel of the block.
 
-    ``source`` is what has it: ``padded``, the stage [N, C/inner, H, W, inner] with a copy of it,
-    where there is anything to move, to convert or to fill, or the convolution's own operand.
+    ``source`` is what has it: ``padded``, the stage [N, C/inner, H, W, inner] or [N, C/inner,
+    inner, H, W] with a copy of it, where there is anything to move, to convert or to fill, or the
+    convolution's own operand.
     """
 
     at: Place
@@ -158,9 +162,18 @@ class Data:
 
 
 def read_data(
-    conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading, tiling: Tiling
+    conv: AnyConv2d,
+    recipe: Recipe,
+    inner: int,
+    reading: Reading,
+    tiling: Tiling,
+    *,
+    in_rows: bool = False,
 ) -> Data:
-    """A convolution's data in blocks of ``inner`` channels, as many columns as its tiles read."""
+    """A convolution's data in blocks of ``inner`` channels, as many columns as its tiles read.
+
+    ``in_rows``: a copy has rows of single channels, which are read element by element.
+    """
     n, c, h, w = recipe.shape(conv.data)
     _, _, kh, kw = recipe.shape(conv.weight)
     top, left, _, _ = conv.pads
@@ -187,7 +200,13 @@ def read_data(
             within.append(block * inner + channel < c)
         return te.select(te.all(*within), real, reading.outside)
 
-    padded = te.compute((n, ceil_div(c, inner), rows, columns, inner), value, "padded")
+    blocks = ceil_div(c, inner)
+    if in_rows:
+        padded = te.compute(
+            (n, blocks, inner, rows, columns), lambda b, o, l, y, x: value(b, o, y, x, l), "padded"
+        )
+        return Data(lambda b, o, y, x, l: padded[b, o, l, y, x], padded, padded)
+    padded = te.compute((n, blocks, rows, columns, inner), value, "padded")
     return Data(lambda *i: padded[i], padded, padded)
 
 
