@@ -20,6 +20,8 @@ ENOUGH_PARTS = 64  # loops are fused until threads have this many iterations to 
 LANES = (4, 8, 16, 32, 64)
 MOST_COPIES = 64  # of a tile's vector that are written out one after the other
 LONG_SUM = 128  # steps above which a sum of float32 vectors is one of partial sums
+LONG_ROW = 64  # vectors of a row that several sums of vectors take turns in
+TURNS = 4
 AT_ONCE = 8  # vectors of partial sums that are in registers
 
 
@@ -121,15 +123,22 @@ def _adds_vectors(op: ComputeOp) -> bool:
 
 
 def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
-    """A reduction of rows in as many parts as a vector has lanes, which are combined at last."""
-    _, lane = stage.split(stage.reduce_axis[-1], factor=lanes)
+    """A reduction of rows in as many parts as a vector has lanes, which are combined at last; of
+    long rows, in several vectors that take turns, so that none waits for its own last step."""
+    row = stage.reduce_axis[-1]
+    turns = TURNS if stage.extent(row) >= LONG_ROW * lanes else 1
+    _, lane = stage.split(row, factor=turns * lanes)
     tensor = s.rfactor(stage.name, lane)
     assert isinstance(tensor, Tensor)
     parts = s[tensor]
-    l, *rows = parts.axis
-    in_registers(parts, [*rows, *parts.reduce_axis], [], l)
     if stage.axis:
         parts.compute_at(stage, stage.axis[-1])
+    l, *rows = parts.axis
+    copies = []
+    if turns > 1:
+        turn, l = parts.split(l, factor=lanes)
+        copies.append(turn)
+    in_registers(parts, [*rows, *parts.reduce_axis], copies, l)
     return list(stage.axis)
 
 

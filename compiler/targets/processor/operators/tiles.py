@@ -92,7 +92,7 @@ def best_tiling(
 
 
 def _tilings(image: Pair, blocks: int, registers: int, pointwise: bool) -> Iterator[Tiling]:
-    """Those whose sums fit the registers, beside the weights of a step and one element."""
+    """All tilings whose sums fit the registers, beside the weights of a step and one element."""
     places = image[0] * image[1]
     grids = [image]
     if pointwise:
