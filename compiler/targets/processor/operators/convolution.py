@@ -45,22 +45,24 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.image import (
+    FEW_CHANNELS,
     Data,
     Place,
     Reading,
     block_for,
     divisor,
     float_parameters,
+    image_of_sums,
     int8_of_sums,
     integer_parameters,
     is_depthwise,
-    places_of_a_tile,
     read_data,
     sums_shape,
-    tile_result,
+    tiling_of,
 )
 from vdla.compiler.targets.processor.operators.nests import share, sums_in_registers
 from vdla.compiler.targets.processor.operators.template import Template
+from vdla.compiler.targets.processor.operators.tiles import Tiling, tile_result
 from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Buffer, Expr
@@ -71,7 +73,6 @@ BAND_BYTES = 1 << 18  # of the padded data of a band
 WEIGHT_BYTES = 1 << 19  # that stay in a thread's own second-level cache
 JOBS = 8  # bands that are enough for threads to share
 FEWEST_TILES = 4  # one below the other, of which bands are made for threads
-MOST_BLOCKS = 8  # of a tile
 MOST_IDLE = 8  # channels that the groups of a vector see, for each that one of them does
 
 
@@ -82,8 +83,9 @@ class Convolution(Template[AnyConv2d]):
 
     NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
-    padded: Tensor | None
+    data: Data
     sums: Tensor
+    tiling: Tiling
     word: IterVar | None
     result: Tensor
     vectors: Vectors
@@ -115,32 +117,32 @@ class Convolution(Template[AnyConv2d]):
         """Sums in float32, or of integers in int32, and what makes the result of them."""
         vectors, lanes = processor.vectors, _lanes(node, recipe, processor.vectors)
         if isinstance(node, QConv2d):
-            data, sums, word = _integer_sums(node, recipe, lanes)
-            of_blocks = _in_blocks(sums, recipe.block(node.output))
+            tiling = tiling_of(node, recipe, lanes, vectors.word_registers)
+            data, sums, word = _integer_sums(node, recipe, lanes, tiling)
+            of_blocks = _in_blocks(node, recipe, sums, tiling)
             value = int8_of_sums(node, recipe, of_blocks, fused=vectors.fused)
-            return cls(data.padded, sums, word, node.finished(recipe, value), vectors)
+            result = node.finished(recipe, value)
+            return cls(data, sums, tiling, word, result, vectors)
         assert isinstance(node, Conv2d)
-        data, sums = _float_sums(node, recipe, lanes)
-        of_blocks = _in_blocks(sums, recipe.block(node.output))
-        return cls(data.padded, sums, None, te.compute(recipe.out_shape, of_blocks, "out"), vectors)
+        tiling = tiling_of(node, recipe, lanes, vectors.registers)
+        data, sums = _float_sums(node, recipe, lanes, tiling)
+        of_blocks = _in_blocks(node, recipe, sums, tiling)
+        result = te.compute(recipe.out_shape, of_blocks, "out")
+        return cls(data, sums, tiling, None, result, vectors)
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
         """The padded data."""
-        return () if self.padded is None else (self.padded,)
+        return () if self.data.padded is None else (self.data.padded,)
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, in bands of rows."""
-        padded, (_, blocks, height, width, lanes) = self.padded, self.sums.shape
-        registers = self.vectors.registers if self.word is None else self.vectors.word_registers
-        high, wide = places_of_a_tile(height, width, registers)
-        tiles = height // high
-        shared = padded is not None and self._weights_stay(s, tiles)
-        rows = min(self._tiles_of_a_band(tiles, shared), ceil_div(result.shape[2], high))
-        out = s[result]
-        at_once = _blocks_at_once(blocks, high * wide, registers)
-        together = min(at_once * (lanes // result.shape[-1]), result.shape[1])
-        loops = tile_result(out, (high, wide), together, rows)
+        padded, out, lanes = self.data.padded, s[result], self.sums.shape[-1]
+        tiles = self.tiling.rows
+        shared = self._weights_stay(s, tiles)
+        rows = self._tiles_of_a_band(tiles, shared)
+        together = min(self.tiling.blocks * (lanes // result.shape[-1]), result.shape[1])
+        loops = tile_result(out, self.tiling, together, rows)
         band = loops.band
         if shared:
             band = out.fuse(loops.n, band)
@@ -164,25 +166,18 @@ class Convolution(Template[AnyConv2d]):
         """Whether threads that share bands each keep all weights in their own cache."""
         op = s[self.sums].op
         assert isinstance(op, ComputeOp)
-        sizes = [_bytes(tensor) for tensor in op.inputs if tensor is not self.padded]
+        sizes = [_bytes(tensor) for tensor in op.inputs if tensor is not self.data.source]
         return tiles >= FEWEST_TILES and max(sizes) <= WEIGHT_BYTES
 
     def _tiles_of_a_band(self, tiles: int, shared: bool) -> int:
         """Number of tiles one below the other in a band, of so many."""
-        if self.padded is None:
-            return tiles
-        most = BAND_BYTES // (_bytes(self.padded) // tiles)
-        return divisor(tiles, min(most, tiles // JOBS) if shared else most)
+        most = BAND_BYTES // (_bytes(self.data.source) // tiles)
+        most = min(most, tiles // JOBS) if shared else most
+        return divisor(tiles, most if self.data.padded else most * 3 // 2)
 
 
 def _bytes(tensor: Buffer) -> int:
     return tensor.span * dtype_of(tensor.dtype).itemsize
-
-
-def _blocks_at_once(blocks: int, places: int, registers: int) -> int:
-    """Blocks of a tile, beside whose sums there is room for their weights and one element."""
-    most = max((registers - 1) // (places + 1), 1)
-    return divisor(blocks, min(most, MOST_BLOCKS))
 
 
 # The sums ---------------------------------------------------------------------------------------
@@ -195,28 +190,32 @@ def _lanes(conv: AnyConv2d, recipe: Recipe, vectors: Vectors) -> int:
     return block if recipe.shape(conv.output)[1] == block else vectors.lanes
 
 
-def _in_blocks(sums: Tensor, block: int) -> Place:
+def _in_blocks(conv: AnyConv2d, recipe: Recipe, sums: Tensor, tiling: Tiling) -> Place:
     """The sum at n, block, y, x, channel of a block, of sums whose vectors have some blocks."""
+    at, block = image_of_sums(conv, recipe, sums, tiling), recipe.block(conv.output)
     in_one = sums.shape[-1] // block
     if in_one == 1:
-        return lambda *i: sums[i]
+        return at
 
-    def at(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-        return sums[b, te.floordiv(c, in_one), y, x, te.floormod(c, in_one) * block + l]
+    def of_vector(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        return at(b, te.floordiv(c, in_one), y, x, te.floormod(c, in_one) * block + l)
 
-    return at
+    return of_vector
 
 
-def _float_sums(conv: Conv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor]:
+def _float_sums(conv: Conv2d, recipe: Recipe, lanes: int, tiling: Tiling) -> tuple[Data, Tensor]:
     """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
     weight, start = float_parameters(conv, recipe)
     inner = recipe.block(conv.data) or weight.shape[1]
     split = _split(weight, conv.groups, inner, lanes)
-    data, sums, _ = _dots(conv, recipe, split, start, _firsts(conv, recipe, inner, lanes))
+    firsts = _firsts(conv, recipe, inner, lanes)
+    data, sums, _ = _dots(conv, recipe, split, start, firsts, tiling)
     return data, sums
 
 
-def _integer_sums(conv: QConv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tensor, IterVar | None]:
+def _integer_sums(
+    conv: QConv2d, recipe: Recipe, lanes: int, tiling: Tiling
+) -> tuple[Data, Tensor, IterVar | None]:
     """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
     weight, bias = integer_parameters(conv, recipe)
     more = (conv.zeros[0] + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
@@ -225,7 +224,8 @@ def _integer_sums(conv: QConv2d, recipe: Recipe, lanes: int) -> tuple[Data, Tens
     split = _split(weight, conv.groups, inner, lanes)  # [O/l, I/inner, KH, KW, inner, l]
     words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
     firsts = _firsts(conv, recipe, inner, lanes)
-    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start, firsts)
+    split = np.ascontiguousarray(words.swapaxes(-1, -2))
+    return _dots(conv, recipe, split, start, firsts, tiling)
 
 
 def _spans(weight: Shape, groups: int, inner: int, lanes: int) -> tuple[list[int], int]:
@@ -265,7 +265,12 @@ def _split(weight: Array, groups: int, inner: int, lanes: int) -> Array:
 
 
 def _dots(
-    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, firsts: Tensor | None
+    conv: AnyConv2d,
+    recipe: Recipe,
+    weight: Array,
+    bias: Array,
+    firsts: Tensor | None,
+    tiling: Tiling,
 ) -> tuple[Data, Tensor, IterVar | None]:
     """The data, the sums of a convolution, and the axis of a word.
 
@@ -280,7 +285,9 @@ def _dots(
     whole[: len(bias)] = bias
     start = recipe.constant("bias", whole.reshape(-1, lanes))
     reading = Reading.unsigned(conv.zeros[0]) if isinstance(conv, QConv2d) else Reading.floats()
-    data = read_data(conv, recipe, rest[0] * WORD_BYTES if words else rest[0], reading)
+    inner = rest[0] * WORD_BYTES if words else rest[0]
+    in_rows = not (words or recipe.block(conv.data)) and inner <= FEW_CHANNELS
+    data = read_data(conv, recipe, inner, reading, tiling, in_rows=in_rows)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")
     rk = [te.reduce_axis((0, WORD_BYTES), "rk")] if words else []
@@ -293,5 +300,5 @@ def _dots(
         product = element.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
         return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
 
-    sums = te.compute(sums_shape(conv, recipe, lanes), dot, "acc")
+    sums = te.compute(sums_shape(conv, recipe, lanes, tiling), dot, "acc")
     return data, sums, rk[0] if rk else None

@@ -2,7 +2,7 @@
 
 A tile of its output, some places of the image in one block of channels, stays in registers while
 the window's rows and columns run. No channel is read by another, so a band is of one block: its
-padded data stay in the first-level cache, and threads share the bands::
+padded data stay in a cache, and threads share the bands::
 
     for image, block, band of rows:                   shared by threads
         copy the padded data of the band
@@ -35,23 +35,25 @@ from vdla.compiler.targets.processor.operators.image import (
     block_for,
     divisor,
     float_parameters,
+    image_of_sums,
     int8_of_sums,
     integer_parameters,
     is_depthwise,
     largest_sum,
-    places_of_a_tile,
     read_data,
     sums_shape,
-    tile_result,
+    tiling_of,
 )
 from vdla.compiler.targets.processor.operators.nests import in_registers
 from vdla.compiler.targets.processor.operators.template import Template
+from vdla.compiler.targets.processor.operators.tiles import Tiling, tile_result
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import dtype_of
 from vdla.support.numbers import ceil_div
 
-BAND_BYTES = 1 << 16  # of the padded data of a band
+BAND_BYTES = 1 << 18  # of the padded data of a band
+JOBS = 8  # bands that are enough for threads to share
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Depthwise(Template[AnyConv2d]):
 
     padded: Tensor | None
     sums: Tensor
+    tiling: Tiling
     result: Tensor
     vectors: Vectors
 
@@ -88,14 +91,17 @@ class Depthwise(Template[AnyConv2d]):
     def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Depthwise:
         """Sums over the window, and what makes the result of them."""
         vectors = processor.vectors
+        tiling = tiling_of(node, recipe, recipe.block(node.output), vectors.registers)
         if isinstance(node, QConv2d):
-            data, sums = _integer_sums(node, recipe)
-            value = int8_of_sums(node, recipe, lambda *i: sums[i], fused=vectors.fused)
-            return cls(data.padded, sums, node.finished(recipe, value), vectors)
+            data, sums = _integer_sums(node, recipe, tiling)
+            at = image_of_sums(node, recipe, sums, tiling)
+            value = int8_of_sums(node, recipe, at, fused=vectors.fused)
+            return cls(data.padded, sums, tiling, node.finished(recipe, value), vectors)
         assert isinstance(node, Conv2d)
-        data, sums = _float_sums(node, recipe)
-        result = te.compute(recipe.out_shape, lambda *i: sums[i], "out")
-        return cls(data.padded, sums, result, vectors)
+        data, sums = _float_sums(node, recipe, tiling)
+        at = image_of_sums(node, recipe, sums, tiling)
+        result = te.compute(recipe.out_shape, at, "out")
+        return cls(data.padded, sums, tiling, result, vectors)
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
@@ -104,11 +110,9 @@ class Depthwise(Template[AnyConv2d]):
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, in bands of rows of one block."""
-        padded, (_, _, height, width, _) = self.padded, self.sums.shape
-        high, wide = places_of_a_tile(height, width, self.vectors.registers)
-        rows = min(self._tiles_of_a_band(height // high), ceil_div(result.shape[2], high))
-        out = s[result]
-        loops = tile_result(out, (high, wide), 1, rows, blocks_first=padded is not None)
+        padded, out = self.padded, s[result]
+        rows = self._tiles_of_a_band(self.tiling.rows)
+        loops = tile_result(out, self.tiling, 1, rows, blocks_first=padded is not None)
         band = loops.band
         if padded is not None:
             band = out.fuse(loops.n, loops.blocks, band)
@@ -127,28 +131,36 @@ class Depthwise(Template[AnyConv2d]):
         """Number of tiles one below the other in a band, of so many."""
         if self.padded is None:
             return tiles
-        row = self.padded.span * dtype_of(self.padded.dtype).itemsize // tiles
-        return divisor(tiles, BAND_BYTES * self.padded.shape[1] // row)
+        images, blocks, *_ = self.padded.shape
+        row = self.padded.span * dtype_of(self.padded.dtype).itemsize // (images * blocks * tiles)
+        parts = ceil_div(JOBS, images * blocks)
+        return divisor(tiles, min(BAND_BYTES // row, tiles // parts))
 
 
-def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+def _float_sums(conv: Conv2d, recipe: Recipe, tiling: Tiling) -> tuple[Data, Tensor]:
     """[N, C/l, H, W, l]: bias + Σ data * weight in float32."""
     weight, start = float_parameters(conv, recipe)
-    return _taps(conv, recipe, weight, start, Reading.floats())
+    return _taps(conv, recipe, weight, start, Reading.floats(), tiling)
 
 
-def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+def _integer_sums(conv: QConv2d, recipe: Recipe, tiling: Tiling) -> tuple[Data, Tensor]:
     """[N, C/l, H, W, l]: bias + Σ (data - zero) * weight, exactly."""
     weight, bias = integer_parameters(conv, recipe)
     if largest_sum(weight, bias, conv.zeros[0]) < EXACT_FLOAT:
         floats, start = weight.astype(np.float32), bias.astype(np.float32)
-        return _taps(conv, recipe, floats, start, Reading.centered(conv.zeros[0], "float32"))
+        reading = Reading.centered(conv.zeros[0], "float32")
+        return _taps(conv, recipe, floats, start, reading, tiling)
     reading = Reading.centered(conv.zeros[0], "int16")
-    return _taps(conv, recipe, weight.astype(np.int16), bias, reading)
+    return _taps(conv, recipe, weight.astype(np.int16), bias, reading, tiling)
 
 
 def _taps(
-    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading
+    conv: AnyConv2d,
+    recipe: Recipe,
+    weight: Array,
+    bias: Array,
+    reading: Reading,
+    tiling: Tiling,
 ) -> tuple[Data, Tensor]:
     """The data, and the sums in the bias's type."""
     o, _, kh, kw = weight.shape
@@ -156,7 +168,7 @@ def _taps(
     taps = weight.reshape(o // lanes, lanes, kh, kw).transpose(0, 2, 3, 1)
     table = recipe.constant("weight", np.ascontiguousarray(taps))
     start = recipe.constant("bias", bias.reshape(-1, lanes))
-    data = read_data(conv, recipe, lanes, reading)
+    data = read_data(conv, recipe, lanes, reading, tiling)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     (sh, sw), (dh, dw) = conv.strides, conv.dilations
 
@@ -165,4 +177,4 @@ def _taps(
         product = element.astype(kind) * table[c, ry, rx, l].astype(kind)
         return te.sum(product, axis=[ry, rx], init=start[c, l])
 
-    return data, te.compute(sums_shape(conv, recipe, lanes), tap, "acc")
+    return data, te.compute(sums_shape(conv, recipe, lanes, tiling), tap, "acc")

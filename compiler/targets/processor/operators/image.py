@@ -17,17 +17,16 @@ from vdla.compiler.graph.express import clipped, inside, requantized
 from vdla.compiler.graph.ir import Known, Recipe
 from vdla.compiler.graph.numbers import pack_scales
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d
-from vdla.compiler.graph.types import Array, Pair, Shape, TensorType
-from vdla.compiler.schedule.stage import Stage
-from vdla.compiler.targets.processor.operators.nests import in_registers
+from vdla.compiler.graph.types import Array, Shape, TensorType
+from vdla.compiler.targets.processor.operators.tiles import READ, Tiling, best_tiling
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.tir.ir import Expr
 from vdla.support.numbers import ceil_div
 
-MOST_PLACES = 14  # of an image, whose sums a tile of registers has
 EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
 EXACT_FLOAT = 1 << 24  # sums below it are exact in float32
 WHOLE = 1.5 * 2**23  # float32 has no bits for a fraction from 2**23 to 2**24
+FEW_CHANNELS = 8  # of which rows are copied as they lie, and not channel beside channel
 INT32 = 2.0**31 - 256  # below it, no zero point makes an int32 overflow
 
 Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
@@ -55,6 +54,12 @@ def divisor(size: int, most: int) -> int:
     return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
 
 
+def even_part(size: int, most: int) -> int:
+    """The size of each part where ``size`` is cut into as few parts of at most ``most`` as can
+    be."""
+    return ceil_div(size, ceil_div(size, most))
+
+
 def block_for(
     conv: AnyConv2d, operands: Sequence[TensorType], known: Known, sizes: Sequence[int]
 ) -> int:
@@ -78,78 +83,46 @@ def is_depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
     return weight[1] == 1 and conv.groups == data[1] == weight[0]
 
 
-# Tiles ------------------------------------------------------------------------------------------
+# Places -----------------------------------------------------------------------------------------
 
 
-def tile_of_image(rows: int, columns: int) -> Pair:
-    """Rows and columns of a tile: at most MOST_PLACES places, of similar size over the image."""
-    wide = even_part(columns, MOST_PLACES)
-    return even_part(rows, MOST_PLACES // wide), wide
+def tiling_of(conv: AnyConv2d, recipe: Recipe, lanes: int, registers: int) -> Tiling:
+    """The tiles of a convolution's result, whose sums lie in vectors of ``lanes`` channels."""
+    _, channels, rows, columns = recipe.shape(conv.output)
+    weight = recipe.shape(conv.weight)
+    pointwise = [*weight[2:], *conv.strides] == [1] * 4 and not any(conv.pads)
+    if is_depthwise(conv, recipe.shape(conv.data), weight):
+        image = rows, columns
+        return best_tiling(image, 1, registers, pointwise=pointwise, weight_read=READ)
+    blocks = ceil_div(channels, lanes)
+    return best_tiling((rows, columns), blocks, registers, pointwise=pointwise)
 
 
-def whole_tiles(rows: int, columns: int) -> Pair:
-    """The size of an image rounded up to a whole number of tiles."""
-    high, wide = tile_of_image(rows, columns)
-    return ceil_div(rows, high) * high, ceil_div(columns, wide) * wide
-
-
-def even_part(size: int, most: int) -> int:
-    """The size of each part where ``size`` is cut into as few parts of at most ``most`` as can
-    be."""
-    return ceil_div(size, ceil_div(size, most))
-
-
-def places_of_a_tile(height: int, width: int, registers: int) -> Pair:
-    """Rows and columns of a tile of an image of whole tiles: they divide it, and leave registers
-    for two blocks of channels where that is possible."""
-    high, wide = tile_of_image(height, width)
-    most = min(MOST_PLACES, registers // 2 - 2)
-    wide = divisor(wide, most)
-    return divisor(high, most // wide), wide
-
-
-def sums_shape(conv: AnyConv2d, recipe: Recipe, lanes: int) -> Shape:
+def sums_shape(conv: AnyConv2d, recipe: Recipe, lanes: int, tiling: Tiling) -> Shape:
     """[N, O/l, H, W, l] of a convolution's sums, H and W whole tiles, O whole vectors."""
-    n, o, oh, ow = recipe.shape(conv.output)
-    return (n, ceil_div(o, lanes), *whole_tiles(oh, ow), lanes)
+    n, o, _, _ = recipe.shape(conv.output)
+    return (n, ceil_div(o, lanes), *tiling.whole, lanes)
 
 
-@dataclass(frozen=True)
-class TileLoops:
-    """The loops of a result [N, O/l, H, W, l] that is computed tile by tile.
-
-    ``n``, ``blocks``, ``band``, ``y`` and ``x`` go over images, groups of blocks, bands of rows,
-    and the tiles of a band; the loops inside them are unrolled, the last one is a vector.
-    """
-
-    n: Var
-    blocks: Var
-    band: Var
-    y: Var
-    x: Var
+def image_of_sums(conv: AnyConv2d, recipe: Recipe, sums: Tensor, tiling: Tiling) -> Place:
+    """The sum at n, block, y, x, channel of the block of the result's image."""
+    image = recipe.shape(conv.output)[2:]
+    if tiling.grid == image:
+        return lambda *i: sums[i]
+    place = _moved(image, tiling.grid)
+    return lambda b, block, y, x, l: sums[b, block, *place(y, x), l]
 
 
-def tile_result(
-    out: Stage, places: Pair, blocks: int, rows: int, *, blocks_first: bool = False
-) -> TileLoops:
-    """Splits the loops of a result into tiles.
+def _moved(source: Shape, target: Shape) -> Callable[[Expr, Expr], tuple[Expr, Expr]]:
+    """The row and column in one image of a place in another, which has the same places in rows of
+    another length."""
+    columns, width = source[1], target[1]
 
-    Args:
-        out: the stage of the result.
-        places: rows and columns of a tile.
-        blocks: blocks of channels of a tile.
-        rows: rows of tiles of a band.
-        blocks_first: whether the loop over blocks is outside that over bands.
-    """
-    high, wide = places
-    n, o, y, x, l = out.axis
-    oo, oi = out.split(o, factor=blocks)
-    xo, xi = out.split(x, factor=wide)
-    yo, yi = out.split(y, factor=high)
-    band, yo = out.split(yo, factor=rows)
-    outer = [n, oo, band] if blocks_first else [n, band, oo]
-    in_registers(out, [*outer, yo, xo], [yi, xi, oi], l)
-    return TileLoops(n, oo, band, yo, xo)
+    def place(y: Expr, x: Expr) -> tuple[Expr, Expr]:
+        number = y * columns + x
+        return te.floordiv(number, width), te.floormod(number, width)
+
+    return place
 
 
 # Data -------------------------------------------------------------------------------------------
@@ -184,36 +157,63 @@ class Reading:
 class Data:
     """The data of a convolution: its element at n, block, y, x, channel of the block.
 
-    ``padded`` is the stage [N, C/inner, H, W, inner] with a copy of it, where there is anything to
-    move, to convert or to fill.
+    ``source`` is what has it: ``padded``, the stage [N, C/inner, H, W, inner] or [N, C/inner,
+    inner, H, W] with a copy of it, where there is anything to move, to convert or to fill, or the
+    convolution's own operand.
     """
 
     at: Place
+    source: Tensor
     padded: Tensor | None
 
 
-def read_data(conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading) -> Data:
-    """A convolution's data in blocks of ``inner`` channels, as many columns as its tiles read."""
+def read_data(
+    conv: AnyConv2d,
+    recipe: Recipe,
+    inner: int,
+    reading: Reading,
+    tiling: Tiling,
+    *,
+    in_rows: bool = False,
+) -> Data:
+    """A convolution's data in blocks of ``inner`` channels, as many columns as its tiles read.
+
+    ``in_rows``: a copy has rows of single channels, which are read element by element.
+    """
     n, c, h, w = recipe.shape(conv.data)
     _, _, kh, kw = recipe.shape(conv.weight)
-    _, _, oh, ow = recipe.shape(conv.output)
-    image, (top, left, _, _) = recipe.image(conv.data), conv.pads
-    down, across = whole_tiles(oh, ow)
+    top, left, _, _ = conv.pads
+    down, across = tiling.whole
     rows = (down - 1) * conv.strides[0] + (kh - 1) * conv.dilations[0] + 1
     columns = (across - 1) * conv.strides[1] + (kw - 1) * conv.dilations[1] + 1
+    lies_so = recipe.block(conv.data) == inner and not any(conv.pads)
+    own = tiling.grid == recipe.shape(conv.output)[2:]
+    size = (h, w) if own else tiling.grid  # of an image that has the data's places in other rows
+    place = _moved(size, (h, w))
+    if lies_so and rows <= size[0] and columns <= size[1] and not reading.converts:
+        data = recipe.read(conv.data)
+        if own:
+            return Data(lambda *i: data[i], data, None)
+        return Data(lambda b, block, y, x, l: data[b, block, *place(y, x), l], data, None)
+    image = recipe.image(conv.data)
 
     def value(b: Expr, block: Expr, y: Expr, x: Expr, channel: Expr) -> Expr:
-        real = reading.convert(image(b, block * inner + channel, y - top, x - left))
-        within = [inside(y - top, h), inside(x - left, w)]
+        row, column = y - top, x - left
+        at = (row, column) if own else place(row, column)
+        real = reading.convert(image(b, block * inner + channel, *at))
+        within = [inside(row, size[0]), inside(column, size[1])]
         if c % inner:
             within.append(block * inner + channel < c)
         return te.select(te.all(*within), real, reading.outside)
 
-    lies_so = recipe.block(conv.data) == inner and not any(conv.pads)
-    if lies_so and rows <= h and columns <= w and not reading.converts:
-        return Data(lambda b, block, y, x, l: image(b, block * inner + l, y, x), None)
-    padded = te.compute((n, ceil_div(c, inner), rows, columns, inner), value, "padded")
-    return Data(lambda *i: padded[i], padded)
+    blocks = ceil_div(c, inner)
+    if in_rows:
+        padded = te.compute(
+            (n, blocks, inner, rows, columns), lambda b, o, l, y, x: value(b, o, y, x, l), "padded"
+        )
+        return Data(lambda b, o, y, x, l: padded[b, o, l, y, x], padded, padded)
+    padded = te.compute((n, blocks, rows, columns, inner), value, "padded")
+    return Data(lambda *i: padded[i], padded, padded)
 
 
 # Results ----------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ LANES = (4, 8, 16, 32, 64)
 MOST_COPIES = 64  # of a tile's vector that are written out one after the other
 FEW = 4  # lanes
 LONG_SUM = 128  # steps above which a sum of float32 vectors is one of partial sums
+LONG_ROW = 64  # vectors of a row that several sums of vectors take turns in
+TURNS = 4
 AT_ONCE = 8  # vectors of partial sums that are in registers
 
 
@@ -123,18 +125,24 @@ def _adds_vectors(op: ComputeOp) -> bool:
 
 def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     """A reduction of rows in as many parts as a vector has lanes, which are combined at last: all
-    of them in FEW lanes first, then these one after the other."""
+    of them in FEW lanes first, then these one after the other. Of long rows, several vectors take
+    turns, so that none waits for its own last step."""
+    turns = TURNS if stage.extent(stage.reduce_axis[-1]) >= LONG_ROW * lanes else 1
     partial = list[Stage]()
-    for count in (lanes, FEW) if lanes > FEW else (lanes,):
+    for count in (turns * lanes, FEW) if lanes > FEW else (turns * lanes,):
         _, lane = stage.split(stage.reduce_axis[-1], factor=count)
         tensor = s.rfactor(stage.name, lane)
         assert isinstance(tensor, Tensor)
         partial.append(s[tensor])
     for parts in reversed(partial):
-        l, *rows = parts.axis
-        in_registers(parts, [*rows, *parts.reduce_axis], [], l)
         if stage.axis:
             parts.compute_at(stage, stage.axis[-1])
+        l, *rows = parts.axis
+        copies = list[Var]()
+        if parts.extent(l) > lanes:
+            turn, l = parts.split(l, factor=lanes)
+            copies.append(turn)
+        in_registers(parts, [*rows, *parts.reduce_axis], copies, l)
     return list(stage.axis)
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from floats import Net
 
 from vdla import te
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.targets.processor.description.processor import AVX512
 from vdla.compiler.targets.processor.operators.rows import schedule_rows
 from vdla.compiler.targets.rows import shared_rows
 from vdla.compiler.tir.interp import run
 from vdla.compiler.tir.printer import show
+from vdla.isa.config import load_config
+from vdla.runtime.executor import Executor
 
 
 def softmax(rows=(2, 6), size=32):
@@ -76,3 +82,14 @@ def test_one_step_shares_nothing():
     out = te.compute((8, 8), lambda i, j: te.exp(data[i, j]), "out")
     s = create_schedule(out, [data], "f")
     assert shared_rows(s, s[out]) == 0
+
+
+@pytest.mark.parametrize("size", [1023, 1024, 1025, 1100, 4111])
+def test_long_rows_in_vectors_that_take_turns(size):
+    """Of lengths at the border, and with a rest that fills no vector."""
+    net = Net(1, 3, size)
+    y = net.add(ops.Softmax, data="x", axis=2)
+    graph = net.graph(y)
+    data = {"x": np.random.default_rng(size).standard_normal((1, 3, size)).astype(np.float32)}
+    found = Executor(compile_graph(graph, load_config("paper"), Options("cpu"))).run(data)
+    np.testing.assert_allclose(found.outputs[y], evaluate(graph, data)[y], rtol=2e-6, atol=0)
