@@ -21,7 +21,7 @@ LANES = (4, 8, 16, 32, 64)
 MOST_COPIES = 64  # of a tile's vector that are written out one after the other
 FEW = 4  # lanes
 LONG_SUM = 128  # steps above which a sum of float32 vectors is one of partial sums
-LONG_ROW = 64  # vectors of a row that several sums of vectors take turns in
+LONG_ROW = 16  # vectors of a row that several sums of vectors take turns in
 TURNS = 4
 AT_ONCE = 8  # vectors of partial sums that are in registers
 
