@@ -97,7 +97,9 @@ def reductions() -> Iterator[Case]:
 
 
 def softmaxes() -> Iterator[Case]:
-    """Rows of whole vectors and of others, short and long."""
+    """Rows of whole vectors and of others, short and long, and along channels."""
+    image = (1, 21, 128, 128)
+    yield Case(f"Softmax {'×'.join(map(str, image))} along 1", image, one("Softmax", axis=1))
     for rows, size in ((4704, 48), (4704, 49), (1182, 197), (1000, 1000), (40, 18710)):
         yield Case(f"Softmax {rows}×{size}", (rows, size), one("Softmax", axis=-1))
 
@@ -198,8 +200,8 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> Row:
     runs = [executor.run(given) for _ in range(options.runs)]
     functions = min(sum(step.seconds for step in run.steps) for run in runs)
     (want,) = onnxruntime.InferenceSession(path).run(["y"], given)
-    found = runs[0].outputs["y"]
-    error = np.abs(found.astype(np.float64) - want).max() / np.abs(want).max()
+    result = runs[0].outputs["y"]
+    error = np.abs(result.astype(np.float64) - want).max() / np.abs(want).max()
     return Row(**asdict(times), name=case.name, functions_ms=1e3 * functions, error=float(error))
 
 

@@ -165,8 +165,8 @@ def _moves(tensor: Tensor) -> bool:
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A tensor under a shape that differs by dimensions of size 1 at its end, or has neighbouring
-    dimensions as one."""
+    """A tensor under a shape that differs by dimensions of size 1 at its end, has neighbouring
+    dimensions as one, or has some apart that are one."""
     if tensor.shape == shape:
         return tensor
     rank = min(len(tensor.shape), len(shape))
@@ -174,6 +174,9 @@ def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if tensor.shape[:rank] == shape[:rank] and ones == (*tensor.shape[rank:], *shape[rank:]):
         zeros = (0,) * (len(tensor.shape) - rank)
         return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
+    if len(shape) > len(tensor.shape):
+        parts = _merged(shape, tensor.shape)
+        return te.compute(shape, lambda *i: tensor[_together(i, parts)], "viewed")
     groups = _merged(tensor.shape, shape)
     return te.compute(shape, lambda *i: tensor[_apart(i, groups)], "viewed")
 
@@ -191,6 +194,8 @@ def _merged(old: Shape, new: Shape) -> list[Shape]:
             end += 1
         groups.append(old[at:end])
         at = end
+    if groups and set(old[at:]) == {1}:
+        groups[-1], at = (*groups[-1], *old[at:]), len(old)
     if at != len(old) or [prod(group) for group in groups] != list(new):
         raise ValueError(f"expected a view as {list(old)}, found {list(new)}")
     return groups
@@ -205,6 +210,17 @@ def _apart(index: Sequence[Expr], groups: Sequence[Shape]) -> tuple[Expr, ...]:
             part = te.floordiv(whole, behind) if behind > 1 else whole
             parts.append(te.floormod(part, size) if n else part)
     return tuple(parts)
+
+
+def _together(index: Sequence[Expr], groups: Sequence[Shape]) -> tuple[Expr, ...]:
+    """An index as one under dimensions that each are several of its own."""
+    result, each = [], iter(index)
+    for group in groups:
+        whole: Expr = te.const(0, "int32")
+        for size in group:
+            whole = whole * size + next(each)
+        result.append(whole)
+    return tuple(result)
 
 
 def inside(index: Expr, size: int) -> Expr:

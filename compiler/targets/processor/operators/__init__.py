@@ -19,6 +19,7 @@ from vdla.compiler.targets.processor.operators.depthwise import Depthwise
 from vdla.compiler.targets.processor.operators.plain import schedule_plain
 from vdla.compiler.targets.processor.operators.product import ByteProduct, FloatProduct
 from vdla.compiler.targets.processor.operators.reduction import Reduction
+from vdla.compiler.targets.processor.operators.softmax import ColumnSoftmax
 from vdla.compiler.targets.processor.operators.sparse import Sparse
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.operators.unfolded import Unfolded
@@ -28,7 +29,7 @@ from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
     Winograd, Depthwise, Convolution, Columns, Unfolded,
-    Sparse, FloatProduct, ByteProduct, Reduction,
+    Sparse, FloatProduct, ByteProduct, Reduction, ColumnSoftmax,
 )  # fmt: skip
 
 

@@ -31,7 +31,12 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.operators.image import divisor, even_part
-from vdla.compiler.targets.processor.operators.nests import LONG_SUM, in_registers, share
+from vdla.compiler.targets.processor.operators.nests import (
+    LONG_SUM,
+    in_registers,
+    schedule_nest,
+    share,
+)
 from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
@@ -46,14 +51,13 @@ FEWEST_STEPS = 4  # of a reduction, for which its results are worth a copy
 
 @dataclass(frozen=True)
 class Reduction(Template[Reduce | ArgReduce]):
-    """``best`` [..., bands, tiles, v, l] are the results of the reduction, and ``result`` the
-    node's; ``behind`` is how many of its axes are columns."""
+    """``best`` [..., bands, tiles, v, l] are the results of the reduction, and ``result`` [...,
+    columns] the node's, whose axes of columns are one."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (Reduce, ArgReduce)
 
     best: Tensor
     result: Tensor
-    behind: int
 
     @classmethod
     def refusal(cls, node: Reduce | ArgReduce, graph: Graph, processor: Processor) -> str | None:
@@ -95,7 +99,7 @@ class Reduction(Template[Reduce | ArgReduce]):
         first = best[0] if isinstance(best, tuple) else best
 
         def element(*i: Expr) -> Expr:
-            *where, f = _flat(i, recipe.shape(node.data), groups, keepdims=node.keepdims)
+            *where, f = i
             rest = te.floormod(f, width)
             if columns % width:
                 rest = te.maximum(rest, f - (columns - width))
@@ -104,24 +108,22 @@ class Reduction(Template[Reduce | ArgReduce]):
             place = te.floordiv(tile, band), te.floormod(tile, band), *vector
             return node.finished(first[(*where, *place)], recipe)
 
-        result = te.compute(recipe.out_shape, element, "result")
-        return cls(first, result, groups[-1].rank)
+        return cls(first, te.compute((*outer, columns), element, "result"))
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, which threads share."""
-        out, best = s[result], s[self.best]
-        *_, band, vectors, lanes = self.best.shape
+        best, width = s[self.best], prod(self.best.shape[-3:])
         _reduce_in_registers(s, best)
-        last = out.fuse(*out.axis[-self.behind :])
-        columns = prod(result.shape[-self.behind :])
-        t, rest = out.split(last, factor=min(band * vectors * lanes, columns))
-        _, l = out.split(rest, factor=lanes)
-        out.vectorize(l)
-        one = len(best.op.outputs) == 1
-        if not one or columns % (band * vectors * lanes):
+        if result is not self.result or len(best.op.outputs) > 1 or result.shape[-1] % width:
             share(best, best.leaf_iter_vars[: len(self.best.shape) - 3], prod(self.best.shape))
+            schedule_nest(s, s[result], self.best.shape[-1])
             return
-        tile = out.fuse(*out.axis[: -self.behind], t)
+        out = s[result]
+        *outer, columns = out.axis
+        t, rest = out.split(columns, factor=width)
+        _, l = out.split(rest, factor=self.best.shape[-1])
+        out.vectorize(l)
+        tile = out.fuse(*outer, t)
         best.compute_at(out, tile)
         out.parallel(tile)
 
@@ -157,36 +159,16 @@ def _reduce_in_registers(s: Schedule, best: Stage) -> None:
 
 @dataclass(frozen=True)
 class _Group:
-    """Neighbouring axes that are all reduced or all kept, as one: their elements, their number."""
+    """Neighbouring axes that are all reduced or all kept, as one."""
 
     reduced: bool
     size: int
-    rank: int
 
 
 def _groups(shape: Shape, reduced: Sequence[int]) -> list[_Group]:
     """A shape as groups of axes, kept and reduced in turns."""
     by_kind = groupby(enumerate(shape), lambda axis: axis[0] in reduced)
-    groups = ((kind, [size for _, size in axes]) for kind, axes in by_kind)
-    return [_Group(kind, prod(sizes), len(sizes)) for kind, sizes in groups]
-
-
-def _flat(
-    index: Sequence[Expr], shape: Shape, groups: Sequence[_Group], keepdims: bool
-) -> list[Expr]:
-    """An index of the result as one of the groups that are kept."""
-    flat, at, axis = [], 0, 0
-    for group in groups:
-        sizes = shape[axis : axis + group.rank]
-        axis += group.rank
-        if not group.reduced:
-            whole: Expr = te.const(0, "int32")
-            for i, size in zip(index[at : at + group.rank], sizes, strict=True):
-                whole = whole * size + i
-            flat.append(whole)
-        if keepdims or not group.reduced:
-            at += group.rank
-    return flat
+    return [_Group(kind, prod(size for _, size in axes)) for kind, axes in by_kind]
 
 
 def _vectors_of_a_tile(columns: int, lanes: int) -> int:

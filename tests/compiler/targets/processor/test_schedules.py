@@ -166,7 +166,7 @@ def test_long_sums_of_vectors_are_sums_of_parts(steps, vectors):
     graph, _ = graph_of(node, {"x": shape}, (1, 2, 16))
     func = kernel_of(node, graph, vectors).func
     x, out = rng.random(shape, dtype=np.float32), np.full((1, 2, 16), np.nan, np.float32)
-    jit([func])["f"](x.reshape(func.params[0].shape), out)
+    jit([func])["f"](*(a.reshape(p.shape) for a, p in zip((x, out), func.params, strict=True)))
     np.testing.assert_allclose(out, x.sum((2, 3), dtype=np.float64), rtol=5e-7)
     assert "_rf" in show(func)
 

@@ -45,6 +45,8 @@ def taken(graph):
         ((2, 200, 7, 11), (1,)),  # columns of several axes, a sum of partial sums
         ((9, 17), (0,)),  # a vector and a column
         ((4, 1500), (0,)),  # several bands
+        ((3, 5, 2, 32, 64), (1,)),  # rows that are several tiles, of several axes
+        ((2, 6, 3, 16, 20), (1,)),  # and that begin inside one
     ],
 )
 @pytest.mark.parametrize("function", ["sum", "mean", "max", "prod"])
@@ -57,7 +59,7 @@ def test_their_numbers(shape, axes, function, keepdims):
 
 @pytest.mark.parametrize("before", ["", "exp"])
 @pytest.mark.parametrize("behind", ["", "tanh"])
-@pytest.mark.parametrize("shape", [(3, 20, 8, 8), (2, 30, 5, 7)])
+@pytest.mark.parametrize("shape", [(3, 20, 8, 8), (2, 30, 5, 7), (2, 5, 2, 16, 32)])
 def test_what_is_computed_around_them(before, behind, shape):
     """In the same function, in the same vectors."""
     graph, name = reduction(shape, (1,), "sum", before, behind)
@@ -104,8 +106,9 @@ def test_any_reduction(data):
     axes = tuple(n for n in range(rank - 1) if data.draw(st.booleans())) or (0,)
     function = data.draw(st.sampled_from(["sum", "mean", "max", "min"]))
     before = data.draw(st.sampled_from(["", "tanh"]))
-    whole = (*shape, data.draw(st.integers(1, 70)))
-    check(*reduction(whole, axes, function, before, keepdims=data.draw(st.booleans())))
+    whole = (*shape, data.draw(st.integers(1, 70) | st.sampled_from([16, 32, 64, 128])))
+    behind = data.draw(st.sampled_from(["", "", "tanh"]))
+    check(*reduction(whole, axes, function, before, behind, keepdims=data.draw(st.booleans())))
 
 
 @pytest.mark.parametrize(
