@@ -78,12 +78,14 @@ MOST_IDLE = 8  # channels that the groups of a vector see, for each that one of 
 
 @dataclass(frozen=True)
 class Convolution(Template[AnyConv2d]):
-    """``sums`` is [N, O/l, H, W, l], H and W whole tiles, O whole vectors; ``word`` the axis of the
-    four bytes that one instruction multiplies, of integers."""
+    """``sums`` is [N, O/l, H, W, l], H and W whole tiles, O whole vectors, of the data in
+    ``source``, which is ``padded`` where they are copied; ``word`` the axis of the four bytes that
+    one instruction multiplies, of integers."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d)
 
-    data: Data
+    source: Tensor
+    padded: Tensor | None
     sums: Tensor
     tiling: Tiling
     word: IterVar | None
@@ -122,22 +124,22 @@ class Convolution(Template[AnyConv2d]):
             of_blocks = _in_blocks(node, recipe, sums, tiling)
             value = int8_of_sums(node, recipe, of_blocks, fused=vectors.fused)
             result = node.finished(recipe, value)
-            return cls(data, sums, tiling, word, result, vectors)
+            return cls(data.source, data.padded, sums, tiling, word, result, vectors)
         assert isinstance(node, Conv2d)
         tiling = tiling_of(node, recipe, lanes, vectors.registers)
         data, sums = _float_sums(node, recipe, lanes, tiling)
         of_blocks = _in_blocks(node, recipe, sums, tiling)
         result = te.compute(recipe.out_shape, of_blocks, "out")
-        return cls(data, sums, tiling, None, result, vectors)
+        return cls(data.source, data.padded, sums, tiling, None, result, vectors)
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
         """The padded data."""
-        return () if self.data.padded is None else (self.data.padded,)
+        return () if self.padded is None else (self.padded,)
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Tiles of registers, in bands of rows."""
-        padded, out, lanes = self.data.padded, s[result], self.sums.shape[-1]
+        padded, out, lanes = self.padded, s[result], self.sums.shape[-1]
         tiles = self.tiling.rows
         shared = self._weights_stay(s, tiles)
         rows = self._tiles_of_a_band(tiles, shared)
@@ -166,14 +168,14 @@ class Convolution(Template[AnyConv2d]):
         """Whether threads that share bands each keep all weights in their own cache."""
         op = s[self.sums].op
         assert isinstance(op, ComputeOp)
-        sizes = [_bytes(tensor) for tensor in op.inputs if tensor is not self.data.source]
+        sizes = [_bytes(tensor) for tensor in op.inputs if tensor is not self.source]
         return tiles >= FEWEST_TILES and max(sizes) <= WEIGHT_BYTES
 
     def _tiles_of_a_band(self, tiles: int, shared: bool) -> int:
         """Number of tiles one below the other in a band, of so many."""
-        most = BAND_BYTES // (_bytes(self.data.source) // tiles)
+        most = BAND_BYTES // (_bytes(self.source) // tiles)
         most = min(most, tiles // JOBS) if shared else most
-        return divisor(tiles, most if self.data.padded else most * 3 // 2)
+        return divisor(tiles, most if self.padded else most * 3 // 2)
 
 
 def _bytes(tensor: Buffer) -> int:
