@@ -15,20 +15,22 @@ import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-
-import onnx
+from typing import TYPE_CHECKING
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.packages import missing
 from vdla.compiler.frontend.sources import note_source
 from vdla.support.files import cache_folder, keep_newest, write_bytes
 
+if TYPE_CHECKING:
+    import onnx  # which takes long to import, and an ONNX file needs none here
+
 MOST_BYTES = 1 << 30  # of all models that are kept; the longest unused go first
 LARGEST = 2**31 - 1  # bytes of a protobuf message
 PROGRAM = "archive_format"  # a member of what torch.export.save writes
 PICKLE = "data.pkl"  # a member of what torch.save writes
 
-Translate = Callable[[Path], onnx.ModelProto]
+Translate = Callable[[Path], "onnx.ModelProto"]
 
 
 def onnx_file(model: str | Path) -> Path:

@@ -9,8 +9,10 @@ import sys
 import traceback
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import onnx
+if TYPE_CHECKING:
+    import onnx  # which takes long to import
 
 COMPILER = Path(__file__).resolve().parents[1]
 OWN = (COMPILER, Path(str(sys.modules["vdla"].__file__)).resolve().parent)  # vdla's sources

@@ -46,6 +46,10 @@ def model_path(name: str) -> Path:
     """
     if name in COMMITTED:
         return DATA / f"{name}.onnx"
+    from vdla.compiler.models import built
+
+    if (path := built.kept(name)) is not None:
+        return path
     from vdla.compiler.models import seeded  # what builds models takes long to import
 
     return seeded.path_of(name)
