@@ -1,4 +1,4 @@
-"""Where bundled models that are built from seeds are kept, found without what builds them.
+"""Places of bundled models that are built from seeds, found without what builds them.
 
 A folder of the cache is named by a digest of the sources that build a model and of onnxruntime's
 version, which measures its scales.
@@ -27,7 +27,7 @@ SOURCES = {
 
 
 def place_of(name: str, model: str) -> Path:
-    """Where a network of a bundled model is kept, or would be.
+    """Path that a network of a bundled model has, or would have.
 
     Args:
         name: the network's.

@@ -93,7 +93,7 @@ class ColumnSoftmax(Template[Softmax]):
 
     @property
     def placed(self) -> tuple[Tensor, ...]:
-        """What moves elements between the steps."""
+        """The stages of elements between the steps."""
         return self.e, self.share
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
