@@ -84,8 +84,8 @@ class Step:
             x, g, *kept = names[place::count]
             shapes = {self.make.shape(name) for name in (x, g, *kept)}
             if len(shapes) > 1:
-                found = " and ".join(str(list(shape)) for shape in sorted(shapes))
-                raise self.view.error(f"one shape of all that belongs to {x}", found)
+                sizes = " and ".join(str(list(shape)) for shape in sorted(shapes))
+                raise self.view.error(f"one shape of all that belongs to {x}", sizes)
             share = self.view.real("norm_coefficient", 0)
             slope = self.plus(self.times(x, share), g) if share else g
             for number, result in enumerate(move(self, x, slope, kept)):
