@@ -1,4 +1,4 @@
-"""What the training scripts have in common: a loss, a falling rate, and a compiled step's loop.
+"""Common parts of the training scripts: a loss, a falling rate, and a compiled step's loop.
 
 Forward, loss, gradients and update are one function that vdla compiles, in float32.
 """

@@ -44,7 +44,7 @@ def trained_a_little(script, params, batches, steps, rate, most=None):
 
 @pytest.mark.long
 def test_characters_learn():
-    """Sixty steps of six thousand: better than each character by how often it comes."""
+    """Sixty steps of eight thousand: better than each character by how often it comes."""
     script = load_script("training/characters.py")
     text, rest = script.documents()
     rng = np.random.default_rng(0)
