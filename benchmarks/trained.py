@@ -67,7 +67,7 @@ def digits_network() -> Trained:
     import digits
 
     x, labels, test, wanted = digits.load()
-    floats = digits.model(digits.train(x.astype(np.float64), labels))
+    floats = digits.model(digits.train(x, labels))
     return Trained(floats, x[:200], labels[:200], right(test, wanted))
 
 

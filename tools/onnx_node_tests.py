@@ -43,6 +43,7 @@ from onnx.backend.test.case.utils import import_recursive
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import ModelError, import_model
 from vdla.compiler.frontend.control import CONTROL
+from vdla.compiler.frontend.converters import FOREIGN, TRAINING
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.sequences import OPERATORS
 from vdla.compiler.graph.ir import Graph
@@ -61,7 +62,8 @@ CONSTANT = {  # names of parameters in ONNX's operator definitions
     "lower_edge_hertz", "upper_edge_hertz",
     "dft_length", "frame_step", "frame_length", "ratio", "training_mode",
 }  # fmt: skip
-OWN = {*CONVERTERS, *OPERATORS, *CONTROL}  # operators that vdla has
+OPTIMIZERS = {name for domain, name in FOREIGN if domain == TRAINING}
+OWN = {*CONVERTERS, *OPERATORS, *CONTROL, *OPTIMIZERS}  # operators that vdla has
 FEW_BITS = 2**-6  # of bfloat16: two steps
 NOISE = {  # cases whose zeros are numpy's rounding errors in float32, 1.9e-7: their tolerance
     "test_dft_inverse": 1e-6,

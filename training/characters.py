@@ -1,35 +1,38 @@
-"""Trains the bundled model of characters: an LSTM that says which character of a text comes next.
+"""Trains the bundled model of characters with vdla: an LSTM that says which one comes next.
 
-    python training/characters.py
+    python training/characters.py FOLDER
 
-writes ``characters.onnx`` and ``characters_test.npz`` into ``compiler/models/data``, and prints the
-perplexity of the float network on the test texts: 2 to the cross-entropy in bits for each
-character. The texts are this repository's documents; every eighth part of them is for tests.
-Numpy's gradient descent takes about ten minutes on two cores; the same documents and seeds give the
-same files on one machine.
+writes ``characters.onnx`` and ``characters_test.npz`` into a folder, and prints the perplexity of
+the float network on the test texts: 2 to the cross-entropy in bits for each character. The texts
+are this repository's documents; every eighth part of them is for tests. It takes minutes; the same
+documents and seeds give the same files on one machine. The bundled file is of the same training by
+numpy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnx
+from descent import compiled, cross_entropy, descend, falling, folder_of
 from onnx import helper, numpy_helper
 
+import vdla
 from vdla.analysis.ort import ort_run
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 from vdla.compiler.models.quantizer import quantize_model
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT / "compiler" / "models" / "data"
 SEED = 13
 FIRST, LAST = 32, 126  # of ASCII's characters that are printed; the one behind them ends a line
 CHARACTERS = LAST - FIRST + 2
 FEATURES, HIDDEN, LENGTH = 32, 128, 64
 PART = 4096  # characters of a part of the documents
-STEPS, BATCH, RATE = 6000, 32, 4e-3
+STEPS, BATCH, RATE = 8000, 32, 4e-3
+MOST = 1.0  # the norm of all gradients
 SAMPLES, TESTS = 16, 32
 Params = dict[str, Array]
 
@@ -60,7 +63,7 @@ def windows(text: Array, count: int, rng: np.random.Generator) -> Array:
     return np.stack([text[start : start + LENGTH + 1] for start in starts])
 
 
-# The network and its gradients -------------------------------------------------------------------
+# The network and its training --------------------------------------------------------------------
 
 
 def parameters(rng: np.random.Generator) -> Params:
@@ -82,77 +85,41 @@ def parameters(rng: np.random.Generator) -> Params:
     return {name: array.astype(np.float32) for name, array in params.items()}
 
 
-def gradients(p: Params, text: Array) -> tuple[float, Params]:
-    """The cross-entropy in nats for each character of windows [N, T + 1], and its gradients."""
-    count, length = len(text), text.shape[1] - 1
-    x = p["embedding"][text[:, :-1]]
-    state = cell = np.zeros((count, HIDDEN), np.float32)
-    states, cells, gates = [state], [cell], list[Array]()
-    for step in range(length):
-        total = x[:, step] @ p["W"].T + state @ p["R"].T + p["B"]
-        gate = np.empty_like(total)
-        gate[:, : 3 * HIDDEN] = 1 / (1 + np.exp(-total[:, : 3 * HIDDEN]))
-        gate[:, 3 * HIDDEN :] = np.tanh(total[:, 3 * HIDDEN :])
-        take, show, keep, new = np.split(gate, 4, axis=1)
-        cell = keep * cell + take * new
+def states(p: Params, text: Array) -> Array:
+    """The LSTM's states [T, N, H] behind each character of texts [N, T]."""
+    steps = np.swapaxes(np.take(p["embedding"], text, axis=0), 0, 1)
+    sums, recurrent = steps @ p["W"].T + p["B"], p["R"].T
+
+    def turn(before: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], Array]:
+        state, cell = before
+        total = row + state @ recurrent
+        take, show, keep = np.split(vdla.sigmoid(total[:, : 3 * HIDDEN]), 3, axis=1)
+        cell = keep * cell + take * np.tanh(total[:, 3 * HIDDEN :])
         state = show * np.tanh(cell)
-        states.append(state), cells.append(cell), gates.append(gate)
-    loss, d_states, g = _head(p, np.stack(states[1:], 1), text[:, 1:])
-    g |= {name: np.zeros_like(p[name]) for name in ("embedding", "W", "R", "B")}
-    d_state = d_cell = np.zeros((count, HIDDEN), np.float32)
-    for step in reversed(range(length)):
-        take, show, keep, new = np.split(gates[step], 4, axis=1)
-        d_state, shown = d_state + d_states[:, step], np.tanh(cells[step + 1])
-        d_cell = d_cell + d_state * show * (1 - shown**2)
-        slopes = (
-            d_cell * new * take * (1 - take),
-            d_state * shown * show * (1 - show),
-            d_cell * cells[step] * keep * (1 - keep),
-            d_cell * take * (1 - new**2),
-        )
-        d = np.concatenate(slopes, axis=1)
-        g["W"] += d.T @ x[:, step]
-        g["R"] += d.T @ states[step]
-        g["B"] += d.sum(0)
-        np.add.at(g["embedding"], text[:, step], d @ p["W"])
-        d_state, d_cell = d @ p["R"], d_cell * keep
-    return loss, g
+        return (state, cell), state
+
+    zeros = np.zeros((len(text), HIDDEN), np.float32)
+    return vdla.scan(turn, (zeros, zeros), sums)[1]
 
 
-def _head(p: Params, states: Array, wanted: Array) -> tuple[float, Array, Params]:
-    """The cross-entropy of states [N, T, H], its gradient for them and for the last layer."""
-    logits = states @ p["head"] + p["offset"]
-    logits -= logits.max(-1, keepdims=True)
-    shares = np.exp(logits)
-    shares /= shares.sum(-1, keepdims=True)
-    rows, columns = np.indices(wanted.shape)
-    chosen = shares[rows, columns, wanted]
-    d = shares / wanted.size
-    d[rows, columns, wanted] -= 1 / wanted.size
-    head = np.einsum("nth,ntc->hc", states, d, optimize=True)
-    g = {"head": head, "offset": d.sum((0, 1))}
-    return float(-np.log(chosen).mean()), d @ p["head"].T, g
+def loss(p: Params, text: Array, wanted: Array) -> Array:
+    """Cross-entropy in nats for each character of texts [N, T] and those behind them."""
+    logits = states(p, text).reshape(-1, HIDDEN) @ p["head"] + p["offset"]
+    return cross_entropy(logits, np.swapaxes(wanted, 0, 1).reshape(-1))
+
+
+def batches(text: Array, batch: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
+    """Texts of one step after another, and the characters behind each of theirs."""
+    while True:
+        chosen = windows(text, batch, rng)
+        yield chosen[:, :-1], chosen[:, 1:]
 
 
 def trained(text: Array, steps: int = STEPS, batch: int = BATCH) -> Params:
     """Parameters after Adam's steps (Kingma and Ba, 2015), whose rate falls to 0."""
-    rng = np.random.default_rng(SEED)
-    params = parameters(rng)
-    mean = {name: np.zeros_like(array) for name, array in params.items()}
-    square = {name: np.zeros_like(array) for name, array in params.items()}
-    for step in range(1, steps + 1):
-        loss, g = gradients(params, windows(text, batch, rng))
-        norm = np.sqrt(sum(float((each**2).sum()) for each in g.values()))
-        rate = RATE * (1 + np.cos(np.pi * step / steps)) / 2
-        for name, each in g.items():
-            each = each * min(1.0, 1.0 / norm)
-            mean[name] = 0.9 * mean[name] + 0.1 * each
-            square[name] = 0.999 * square[name] + 0.001 * each**2
-            ahead = mean[name] / (1 - 0.9**step)
-            params[name] -= rate * ahead / (np.sqrt(square[name] / (1 - 0.999**step)) + 1e-8)
-        if step % 500 == 0:
-            print(f"step {step}: perplexity {np.exp(loss):.3f}", flush=True)
-    return params
+    rng, adam = np.random.default_rng(SEED), vdla.optim.Adam()
+    params, step = parameters(rng), compiled(loss, adam, MOST)
+    return descend(step, adam, params, batches(text, batch, rng), falling(RATE, steps))[0]
 
 
 # The files ---------------------------------------------------------------------------------------
@@ -201,13 +168,14 @@ def perplexity(logits: Array, wanted: Array) -> float:
     return float(np.exp((total - chosen).mean()))
 
 
-def main(folder: Path = DATA, steps: int = STEPS, batch: int = BATCH) -> float:
+def main(folder: Path, steps: int = STEPS, batch: int = BATCH) -> float:
     """Writes both files into ``folder``; gives the float network's perplexity."""
     text, rest = documents()
     rng = np.random.default_rng(SEED + 1)
     tests, samples = windows(rest, TESTS, rng), windows(text, SAMPLES, rng)
     network = model(trained(text, steps, batch))
     feeds = [{"characters": sample[np.newaxis, :-1]} for sample in samples]
+    folder.mkdir(parents=True, exist_ok=True)
     quantize_model(network, folder / "characters.onnx", feeds)
     logits = [ort_run(network, {"characters": t[np.newaxis, :-1]})["logits"] for t in tests]
     result = perplexity(np.concatenate(logits), tests[:, 1:])
@@ -220,4 +188,4 @@ def main(folder: Path = DATA, steps: int = STEPS, batch: int = BATCH) -> float:
 
 
 if __name__ == "__main__":
-    print(f"perplexity of the float network on the test texts: {main():.4f}")
+    print(f"perplexity of the float network on the test texts: {main(folder_of(__doc__)):.4f}")

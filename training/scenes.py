@@ -62,6 +62,25 @@ def scenes(
 # The network and its gradients -------------------------------------------------------------------
 
 
+def columns(x: Array) -> Array:
+    """[N, C*9, H*W]: the 3x3 neighbourhood of every pixel, zeros outside."""
+    n, c, h, w = x.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    parts = [padded[:, :, r : r + h, s : s + w] for r in range(3) for s in range(3)]
+    return np.stack(parts, axis=2).reshape(n, c * 9, h * w)
+
+
+def uncolumns(g: Array, shape: tuple[int, ...]) -> Array:
+    """The adjoint of :func:`columns`: adds every neighbourhood's gradient back to its pixels."""
+    n, c, h, w = shape
+    padded = np.zeros((n, c, h + 2, w + 2))
+    parts = g.reshape(n, c, 9, h, w)
+    for k in range(9):
+        r, s = divmod(k, 3)
+        padded[:, :, r : r + h, s : s + w] += parts[:, :, k]
+    return padded[:, :, 1:-1, 1:-1]
+
+
 @dataclass
 class Network:
     """Operators in a row, each of which notes how its gradient goes back, and its ONNX node."""
@@ -80,7 +99,7 @@ class Network:
         value = self.values[x]
         shape = (channels, value.shape[1], kernel, kernel)
         weight, bias = self.param(f"{name}.weight", shape), self.param(f"{name}.bias", (channels,))
-        seen = digits.columns(value) if kernel == 3 else flat(value)
+        seen = columns(value) if kernel == 3 else flat(value)
         matrix = weight.reshape(channels, -1)
         result = (matrix @ seen).reshape(len(value), channels, *value.shape[2:])
 
@@ -90,7 +109,7 @@ class Network:
             self.gradients[f"{name}.bias"] = d.sum(axis=(0, 2))
             spread = matrix.T @ d
             if kernel == 3:
-                return (digits.uncolumns(spread, value.shape).astype(value.dtype),)
+                return (uncolumns(spread, value.shape).astype(value.dtype),)
             return (spread.reshape(value.shape),)
 
         inputs = [x, f"{name}.weight", f"{name}.bias"]

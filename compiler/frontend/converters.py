@@ -9,6 +9,7 @@ from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
 from vdla.compiler.frontend.node import OnnxNode
 
 Converter = Callable[[OnnxNode], None]
+TRAINING = "ai.onnx.preview.training"  # ONNX's domain of optimizers
 F = TypeVar("F", bound=Converter)
 CONVERTERS: dict[str, Converter] = {}  # of ONNX's own operators
 FOREIGN: dict[tuple[str, str], Converter] = {}  # of other domains', by domain and name

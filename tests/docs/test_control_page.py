@@ -17,4 +17,4 @@ def test_the_code_prints_what_stands_below_it(capsys):
 
 
 def test_all_code_is_run():
-    assert len(BLOCKS) == PAGE.count("```python") == 5
+    assert len(BLOCKS) == PAGE.count("```python") == 6

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vdla.api.runs import check, explain, profile, run
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
+    from vdla.compiler.autodiff import optim
     from vdla.compiler.autodiff.grad import grad, value_and_grad
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
@@ -70,10 +71,11 @@ HOMES = {
     "vdla.kernels.build": ("build", "intrinsics", "parse"),
     "vdla.support.errors": ("UserError",),
 }  # fmt: skip
+MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
-    "intrinsics", "load", "offload", "package", "parse", "profile", "prune",
+    "intrinsics", "load", "offload", "optim", "package", "parse", "profile", "prune",
     "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
     "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
     "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",
@@ -82,9 +84,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The value of that name, from the file that has it."""
-    if name == "te":
-        return import_module("vdla.te")
+    """The module or the value of that name, from the file that has it."""
+    if name in MODULES:
+        return import_module(MODULES[name])
     home = next((home for home, names in HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module 'vdla' has no attribute {name!r}")

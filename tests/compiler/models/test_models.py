@@ -181,23 +181,6 @@ def test_scenes_gradient():
         assert g[key][place] == pytest.approx((up - down) / 2e-5, rel=1e-3, abs=1e-7), key
 
 
-def test_digits_gradient():
-    """The training script's backward pass against finite differences."""
-    rng = np.random.default_rng(0)
-    training = load_script("training/digits.py")
-    p = training.initial(rng)
-    x, labels = rng.uniform(0, 1, (4, 1, 8, 8)), np.array([1, 2, 3, 4])
-    _, g = training.gradients(p, x, labels)
-    for key, value in p.items():
-        place = tuple(rng.integers(0, n) for n in value.shape)
-        value[place] += 1e-5
-        up, _ = training.gradients(p, x, labels)
-        value[place] -= 2e-5
-        down, _ = training.gradients(p, x, labels)
-        value[place] += 1e-5
-        assert g[key][place] == pytest.approx((up - down) / 2e-5, abs=1e-5)
-
-
 def test_models_are_cached_and_rebuilt_alike(tmp_path, monkeypatch):
     monkeypatch.setenv("VDLA_CACHE", str(tmp_path / "cache"))
     path = model_paths("resnet18-convs")["C11"]
@@ -281,24 +264,6 @@ def test_characters_is_one_stream():
     np.testing.assert_array_equal(vdla.run(module, text).outputs["logits"], want)
 
 
-def test_characters_gradient():
-    """The training script's backward pass against finite differences."""
-    script = load_script("training/characters.py")
-    rng = np.random.default_rng(0)
-    params = {key: value.astype(np.float64) for key, value in script.parameters(rng).items()}
-    text = rng.integers(0, script.CHARACTERS, (2, 6))
-    _, g = script.gradients(params, text)
-    for key, value in params.items():
-        place = tuple(rng.integers(0, n) for n in value.shape)
-        place = (text[0, 1], 3) if key == "embedding" else place
-        value[place] += 1e-5
-        up, _ = script.gradients(params, text)
-        value[place] -= 2e-5
-        down, _ = script.gradients(params, text)
-        value[place] += 1e-5
-        assert (up - down) / 2e-5 == pytest.approx(g[key][place], rel=1e-4, abs=1e-9)
-
-
 @pytest.mark.long
 def test_language_model_is_one_stream():
     module = vdla.compile("lstm-lm", "paper-plus")
@@ -342,23 +307,6 @@ def test_patches_is_one_stream():
     graph, _ = placed_graph(import_onnx(model_path("patches")), FULL)
     want = evaluate(graph, image)[graph.outputs[0]]
     np.testing.assert_array_equal(vdla.run(module, image).outputs["head"], want)
-
-
-def test_patches_gradient():
-    """The training script's backward pass against finite differences."""
-    script = load_script("training/patches.py")
-    rng = np.random.default_rng(0)
-    params = {n: array.astype(np.float64) for n, array in script.initial(script.network()).items()}
-    images, labels = rng.uniform(0, 1, (4, 1, 8, 8)), rng.integers(0, 10, 4)
-    _, g = script.gradients(params, images, labels)
-    for key, value in params.items():
-        place = tuple(rng.integers(0, n) for n in value.shape)
-        value[place] += 1e-5
-        up, _ = script.gradients(params, images, labels)
-        value[place] -= 2e-5
-        down, _ = script.gradients(params, images, labels)
-        value[place] += 1e-5
-        assert (up - down) / 2e-5 == pytest.approx(g[key][place], rel=1e-3, abs=1e-7)
 
 
 # --- quantize ------------------------------------------------------------------------------------
