@@ -53,7 +53,7 @@ def gradient_graph(graph, weights):
         walk = Reverse(trace, trace.nodes, [each.name for each in floats])
         for result, weight in zip(results, weights, strict=True):
             if weight is not None:
-                walk.give(trace.own(result), result * 0 + weight)
+                walk.give(trace.own(result), result * 0 + weight.astype(str(result.dtype)))
         walk.run()
         outputs = [
             walk.gradients[each.name] if each.name in walk.gradients else each * 0
