@@ -25,6 +25,12 @@ def _flag(condition: Array, like: Array) -> Array:
     return condition.astype(like.dtype)
 
 
+def _sqrt(x: Array, y: Array, s: Settings) -> Array:
+    """The slope; at 0, where norms of zeros have a corner and it has none, 0."""
+    result: Array = 0.5 * _flag(y > 0, y) / where(y > 0, y, full_like(y, 1))
+    return result
+
+
 def _mish(x: Array, y: Array, s: Settings) -> Array:
     whole = tanh(maximum(x, 0) + log(1 + exp(-absolute(x))))
     result: Array = whole + x * (1 - whole * whole) * sigmoid(x)
@@ -60,7 +66,7 @@ SLOPES: dict[str, Slope] = {
     "tanh": lambda x, y, s: 1 - y * y,
     "exp": lambda x, y, s: y,
     "log": lambda x, y, s: 1 / x,
-    "sqrt": lambda x, y, s: 0.5 / y,
+    "sqrt": _sqrt,
     "abs": lambda x, y, s: sign(x),
     "neg": lambda x, y, s: full_like(x, -1),
     "reciprocal": lambda x, y, s: -y * y,

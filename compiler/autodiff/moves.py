@@ -116,7 +116,7 @@ def _gather_nd(node: ops.GatherND, x: Sequence[Array], y: Array, d: Array) -> Gr
     data, indices = x
     if node.batch:  # the places along the axes in common are indices like the others
         shape = indices.shape[:-1]
-        common = np.stack(np.indices(shape)[: node.batch], axis=-1)
+        common = np.moveaxis(np.indices(shape)[: node.batch], 0, -1)
         indices = concatenate([array(common.astype(np.int64)), indices.astype("int64")], axis=-1)
     operands = [full_like(data, 0), indices, d]
     return [add("added", ops.ScatterND, operands, str(d.dtype), reduction="add"), None]

@@ -120,7 +120,8 @@ def _without_each(data: Array, fields: dict[str, object]) -> Array:
     running = add("product", ops.Cumulate, [where(own, ones, rest)], str(data.dtype), **fields)
     holds = np.tril if fields["reverse"] else np.triu
     shift = (-1 if fields["reverse"] else 1) * int(bool(fields["exclusive"]))
-    return running * array(holds(np.ones((size, size), data.dtype), shift))
+    result: Array = running * array(holds(np.ones((size, size), data.dtype), shift))
+    return result
 
 
 @rule(ops.Softmax)

@@ -89,7 +89,7 @@ class Network:
             raise TraceError(self.where, f"the inputs {', '.join(self.inputs)}", actual)
         return {name: array(value) for name, value in (places | {**named}).items()}
 
-    def _weights(self, weights: Weights) -> dict[str, Array]:
+    def _weights(self, weights: Value) -> dict[str, Array]:
         """The weights that are given, by name."""
         if not isinstance(weights, Mapping):
             actual = type(weights).__name__

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.gradient_operators import CASES, OPERATORS
-from tests.support.gradients import check, check_node
+from tests.support.gradients import check, check_node, gradient_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.reference import evaluate
 
 PAGE = Path(__file__).parents[3] / "docs" / "control.md"
 
@@ -51,3 +52,12 @@ def test_products_of_zeros_in_a_place():
     check_node(ops.ScatterND, operands, reduction="mul")
     operands["indices"] = operands["indices"].reshape(-1)
     check_node(ops.ScatterElements, operands, axis=0, reduction="mul")
+
+
+def test_norms_of_zeros_have_gradients_of_zeros():
+    """As those that a Relu leaves: nothing else becomes NaN."""
+    case = next(case for case in CASES if case.op == "ReduceL2")
+    graph = import_model(case.model(), case.name)
+    made = gradient_graph(graph, [np.ones(graph.tensors[graph.outputs[0]].shape, np.float32)])
+    result = evaluate(made, {"x0": np.zeros((2, 3, 4), np.float32)})[made.outputs[0]]
+    np.testing.assert_array_equal(result, np.zeros((2, 3, 4)))
