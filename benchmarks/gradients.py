@@ -243,7 +243,7 @@ FUNCTIONS: dict[str, Function] = {
     **{name: _plain(getattr(torch, name.lower())) for name in (
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp",
         "Log", "Neg", "Reciprocal", "Sigmoid", "Sin", "Sinh", "Sqrt", "Tan", "Tanh", "Add", "Sub",
-        "Mul", "Div", "Pow", "Flatten", "Where", "MatMul", "Relu", "Celu", "Selu",
+        "Mul", "Div", "Pow", "Where", "MatMul", "Relu", "Celu", "Selu",
     ) if hasattr(torch, name.lower())},
     "Elu": _plain(F.elu), "Gelu": lambda f, x: F.gelu(x, approximate=f.get("approximate", "none")),
     "HardSigmoid": lambda f, x: (0.2 * x + 0.5).clamp(0, 1), "HardSwish": _plain(F.hardswish),
@@ -285,6 +285,7 @@ FUNCTIONS: dict[str, Function] = {
     "ReduceLogSumExp": _reduced(torch.logsumexp),
     "CumSum": _running(torch.cumsum, 0), "CumProd": _running(torch.cumprod, 1),
     "TopK": lambda f, x, k: torch.topk(x, int(k[0]), largest=bool(f["largest"]))[0],
+    "Flatten": _plain(lambda x: torch.flatten(x, 1)),
     "Reshape": _plain(lambda x, shape: x.reshape(shape.tolist())),
     "Squeeze": _plain(lambda x, axes: x.squeeze(axes.tolist())),
     "Unsqueeze": _plain(lambda x, axes: x[None, :, None]),

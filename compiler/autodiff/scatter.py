@@ -18,7 +18,7 @@ from vdla.compiler.tracing.shapes import full_like
 
 @dataclass(frozen=True)
 class Places:
-    """Where the updates of a node go."""
+    """The places to which the updates of a node go."""
 
     node: AnyScatter
     indices: Array
@@ -29,7 +29,7 @@ class Places:
         return {"axis": own.axis} if isinstance(own, ops.ScatterElements) else {}
 
     def read(self, data: Array) -> Array:
-        """What stands there."""
+        """Elements of the data that stand there."""
         kind = ops.GatherElements if self._fields else ops.GatherND
         return add("read", kind, [data, self.indices], str(data.dtype), **self._fields)
 
