@@ -10,6 +10,7 @@ import numpy as np
 from vdla.compiler.autodiff.rules import Gradients, gathered, rule
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.functions import Settings
+from vdla.compiler.graph.ops.wide import Dequantize16, Quantize16
 from vdla.compiler.tracing.arrays import UFUNCS, Array
 from vdla.compiler.tracing.elements import erf, sigmoid, where
 from vdla.compiler.tracing.shapes import full_like
@@ -183,18 +184,21 @@ def _where(node: ops.Where, x: Sequence[Array], y: Array, d: Array) -> Gradients
 # Straight through --------------------------------------------------------------------------------
 
 
-@rule(ops.Quantize)
-def _quantize(node: ops.Quantize, x: Sequence[Array], y: Array, d: Array) -> Gradients:
+@rule(ops.Quantize, Quantize16)
+def _quantize(node: ops.Quantize | Quantize16, x: Sequence[Array], y: Array, d: Array) -> Gradients:
     """The gradient as if nothing were rounded, where no limit is met (Bengio et al.,
     arXiv:1308.3432); ``d`` is that of the numbers that integers stand for."""
     scale, zero = (node.along(each, y.ndim) for each in (node.scale, node.zero_point))
-    limits = np.iinfo(y.dtype)
-    low, high = ((n - zero) * scale for n in (limits.min - 0.5, limits.max + 0.5))
+    whole = np.iinfo(y.dtype)
+    limits = (node.low, node.high) if isinstance(node, Quantize16) else (whole.min, whole.max)
+    low, high = ((n - zero) * scale for n in (limits[0] - 0.5, limits[1] + 0.5))
     inside = (x[0] > np.asarray(low, x[0].dtype)) & (x[0] < np.asarray(high, x[0].dtype))
     return [d * _flag(inside, d)]
 
 
-@rule(ops.Dequantize)
-def _dequantize(node: ops.Dequantize, x: Sequence[Array], y: Array, d: Array) -> Gradients:
+@rule(ops.Dequantize, Dequantize16)
+def _dequantize(
+    node: ops.Dequantize | Dequantize16, x: Sequence[Array], y: Array, d: Array
+) -> Gradients:
     """The gradient of the number that the integers stand for."""
     return [d]

@@ -37,15 +37,15 @@ ROUNDED = [
 ]
 
 
-def saved(path, nodes, constants, inputs=(("x", ("n", 3, 8, 8)),), outputs=("y",)):
+def saved(path, nodes, constants, inputs=(("x", ("n", 3, 8, 8)),), outputs=("y",), opset=17):
     """A file of a network."""
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info(name, 1, shape) for name, shape in inputs],
         [onnx.ValueInfoProto(name=name) for name in outputs],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )  # fmt: skip
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    opsets = [helper.make_opsetid("", opset)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
     return path
 
 
@@ -108,6 +108,24 @@ def test_rounding_is_passed_straight_through_while_training(net):
         losses.append(loss)
     assert losses[-1] < losses[0] / 4
     assert any((weights[name] != net.weights[name]).any() for name in ("cw", "g"))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
+def test_moves_of_integers_are_passed_through(tmp_path, dtype):
+    """Between a rounding and its numbers; beyond a limit there is no gradient."""
+    scale, zero = np.float32(0.05), dtype(3)
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", "s", "z"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["t"], perm=[1, 0]),
+        helper.make_node("Concat", ["t", "t"], ["r"], axis=0),
+        helper.make_node("DequantizeLinear", ["r", "s", "z"], ["y"]),
+    ]
+    constants = {"w": np.ones((2, 3), np.float32), "s": scale, "z": zero}
+    net = vdla.network(saved(tmp_path / "q.onnx", nodes, constants, (("x", (2, 3)),), opset=21))
+    x = np.array([[0.5, -0.1, 1], [9e3, 0.3, 0.2]], np.float32)
+    gradient = vdla.grad(lambda w: np.sum(net(w, x)))(net.weights)["w"]
+    np.testing.assert_allclose(gradient, 2 * x * (x < 9e3), rtol=1e-6)
 
 
 def test_some_weights_and_inputs_alone(net):
