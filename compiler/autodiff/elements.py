@@ -10,6 +10,7 @@ import numpy as np
 from vdla.compiler.autodiff.rules import Gradients, gathered, rule
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.functions import Settings
+from vdla.compiler.graph.ops.wide import Dequantize16, Quantize16
 from vdla.compiler.tracing.arrays import UFUNCS, Array
 from vdla.compiler.tracing.elements import erf, sigmoid, where
 from vdla.compiler.tracing.shapes import full_like
@@ -23,6 +24,12 @@ absolute, minimum, maximum = (UFUNCS[f] for f in (np.absolute, np.minimum, np.ma
 def _flag(condition: Array, like: Array) -> Array:
     """1 where a condition holds, else 0."""
     return condition.astype(like.dtype)
+
+
+def _sqrt(x: Array, y: Array, s: Settings) -> Array:
+    """The slope; at 0, where norms of zeros have a corner and it has none, 0."""
+    result: Array = 0.5 * _flag(y > 0, y) / where(y > 0, y, full_like(y, 1))
+    return result
 
 
 def _mish(x: Array, y: Array, s: Settings) -> Array:
@@ -60,7 +67,7 @@ SLOPES: dict[str, Slope] = {
     "tanh": lambda x, y, s: 1 - y * y,
     "exp": lambda x, y, s: y,
     "log": lambda x, y, s: 1 / x,
-    "sqrt": lambda x, y, s: 0.5 / y,
+    "sqrt": _sqrt,
     "abs": lambda x, y, s: sign(x),
     "neg": lambda x, y, s: full_like(x, -1),
     "reciprocal": lambda x, y, s: -y * y,
@@ -177,18 +184,21 @@ def _where(node: ops.Where, x: Sequence[Array], y: Array, d: Array) -> Gradients
 # Straight through --------------------------------------------------------------------------------
 
 
-@rule(ops.Quantize)
-def _quantize(node: ops.Quantize, x: Sequence[Array], y: Array, d: Array) -> Gradients:
+@rule(ops.Quantize, Quantize16)
+def _quantize(node: ops.Quantize | Quantize16, x: Sequence[Array], y: Array, d: Array) -> Gradients:
     """The gradient as if nothing were rounded, where no limit is met (Bengio et al.,
     arXiv:1308.3432); ``d`` is that of the numbers that integers stand for."""
     scale, zero = (node.along(each, y.ndim) for each in (node.scale, node.zero_point))
-    limits = np.iinfo(y.dtype)
-    low, high = ((n - zero) * scale for n in (limits.min - 0.5, limits.max + 0.5))
+    whole = np.iinfo(y.dtype)
+    limits = (node.low, node.high) if isinstance(node, Quantize16) else (whole.min, whole.max)
+    low, high = ((n - zero) * scale for n in (limits[0] - 0.5, limits[1] + 0.5))
     inside = (x[0] > np.asarray(low, x[0].dtype)) & (x[0] < np.asarray(high, x[0].dtype))
     return [d * _flag(inside, d)]
 
 
-@rule(ops.Dequantize)
-def _dequantize(node: ops.Dequantize, x: Sequence[Array], y: Array, d: Array) -> Gradients:
+@rule(ops.Dequantize, Dequantize16)
+def _dequantize(
+    node: ops.Dequantize | Dequantize16, x: Sequence[Array], y: Array, d: Array
+) -> Gradients:
     """The gradient of the number that the integers stand for."""
     return [d]

@@ -16,7 +16,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.tracing.arrays import Array
 from vdla.compiler.tracing.nodes import add, array
-from vdla.compiler.tracing.shapes import SUM, full_like, split, transpose
+from vdla.compiler.tracing.shapes import SUM, concatenate, full_like, split, transpose
 
 Places = Sequence[int]
 
@@ -114,41 +114,12 @@ def _gather_elements(node: ops.GatherElements, x: Sequence[Array], y: Array, d: 
 @rule(ops.GatherND)
 def _gather_nd(node: ops.GatherND, x: Sequence[Array], y: Array, d: Array) -> Gradients:
     data, indices = x
-    if node.batch:
-        return None
+    if node.batch:  # the places along the axes in common are indices like the others
+        shape = indices.shape[:-1]
+        common = np.moveaxis(np.indices(shape)[: node.batch], 0, -1)
+        indices = concatenate([array(common.astype(np.int64)), indices.astype("int64")], axis=-1)
     operands = [full_like(data, 0), indices, d]
     return [add("added", ops.ScatterND, operands, str(d.dtype), reduction="add"), None]
-
-
-@rule(ops.ScatterElements)
-def _scatter_elements(
-    node: ops.ScatterElements, x: Sequence[Array], y: Array, d: Array
-) -> Gradients:
-    _, indices, updates = x
-    if node.reduction not in ("none", "add"):
-        return None
-    fields = {"axis": node.axis}
-    here = add("read", ops.GatherElements, [d, indices], str(d.dtype), **fields)
-    if node.reduction == "add":
-        return [d, None, here]
-    zeros = array(np.zeros(updates.shape, d.dtype))
-    kept = add(
-        "kept", ops.ScatterElements, [d, indices, zeros], str(d.dtype), reduction="none", **fields
-    )
-    return [kept, None, here]
-
-
-@rule(ops.ScatterND)
-def _scatter_nd(node: ops.ScatterND, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    _, indices, updates = x
-    if node.reduction not in ("none", "add"):
-        return None
-    here = add("read", ops.GatherND, [d, indices], str(d.dtype))
-    if node.reduction == "add":
-        return [d, None, here]
-    zeros = array(np.zeros(updates.shape, d.dtype))
-    kept = add("kept", ops.ScatterND, [d, indices, zeros], str(d.dtype), reduction="none")
-    return [kept, None, here]
 
 
 @rule(ops.TopK)

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vdla.compiler.autodiff import elements, moves, sums, windows  # whose rules enter themselves
+from vdla.compiler.autodiff import (  # whose rules enter themselves
+    elements,
+    moves,
+    scatter,
+    sums,
+    windows,
+)
 from vdla.compiler.autodiff.control import back_through
 from vdla.compiler.autodiff.rules import RULES
 from vdla.compiler.graph import ops
@@ -17,7 +23,7 @@ from vdla.compiler.tracing.arrays import Array, Trace
 from vdla.compiler.tracing.errors import TraceError
 from vdla.compiler.tracing.shapes import full_like
 
-ROOMS = elements, moves, sums, windows
+ROOMS = elements, moves, scatter, sums, windows
 WITHOUT = (ops.ArgReduce,)  # results that are places, or whose slope is zero wherever it is defined
 
 

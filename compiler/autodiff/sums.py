@@ -10,8 +10,16 @@ import numpy as np
 from vdla.compiler.autodiff.rules import Gradients, gathered, rule
 from vdla.compiler.graph import ops
 from vdla.compiler.tracing.arrays import Array
+from vdla.compiler.tracing.elements import where
 from vdla.compiler.tracing.nodes import add, array
-from vdla.compiler.tracing.shapes import SUM, broadcast_to, swapaxes, transpose
+from vdla.compiler.tracing.shapes import (
+    SUM,
+    broadcast_to,
+    expand_dims,
+    full_like,
+    swapaxes,
+    transpose,
+)
 
 
 @rule(ops.MatMul)
@@ -92,10 +100,28 @@ def _others(node: ops.Reduce, data: Array) -> Array:
 
 @rule(ops.Cumulate)
 def _cumulate(node: ops.Cumulate, x: Sequence[Array], y: Array, d: Array) -> Gradients:
-    if node.function != "sum":
-        return None
-    fields = {"function": "sum", "axis": node.axis, "exclusive": node.exclusive}
-    return [add("sum", ops.Cumulate, [d], str(d.dtype), reverse=not node.reverse, **fields)]
+    fields = {"function": node.function, "exclusive": node.exclusive}
+    if node.function == "sum":
+        fields |= {"axis": node.axis, "reverse": not node.reverse}
+        return [add("sum", ops.Cumulate, [d], str(d.dtype), **fields)]
+    order = [*(n for n in range(d.ndim) if n != node.axis), node.axis]
+    data, above = transpose(x[0], order), transpose(d, order)
+    parts = _without_each(data, fields | {"axis": data.ndim, "reverse": node.reverse})
+    return [transpose(SUM(parts * expand_dims(above, -2), axis=-1), np.argsort(order).tolist())]
+
+
+def _without_each(data: Array, fields: dict[str, object]) -> Array:
+    """[…, k, i]: the factor of element k along the last axis in the running product at i, zeros
+    among them or not; 0 where it isn't in it."""
+    size = data.shape[-1]
+    rest = broadcast_to(expand_dims(data, -2), (*data.shape, size))
+    own = array(np.broadcast_to(np.eye(size, dtype=bool), rest.shape))
+    ones = full_like(rest, 1)
+    running = add("product", ops.Cumulate, [where(own, ones, rest)], str(data.dtype), **fields)
+    holds = np.tril if fields["reverse"] else np.triu
+    shift = (-1 if fields["reverse"] else 1) * int(bool(fields["exclusive"]))
+    result: Array = running * array(holds(np.ones((size, size), data.dtype), shift))
+    return result
 
 
 @rule(ops.Softmax)

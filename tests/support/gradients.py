@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def gradient_graph(graph, weights):
         walk = Reverse(trace, trace.nodes, [each.name for each in floats])
         for result, weight in zip(results, weights, strict=True):
             if weight is not None:
-                walk.give(trace.own(result), result * 0 + weight)
+                walk.give(trace.own(result), result * 0 + weight.astype(str(result.dtype)))
         walk.run()
         outputs = [
             walk.gradients[each.name] if each.name in walk.gradients else each * 0
@@ -63,13 +63,19 @@ def gradient_graph(graph, weights):
 
 
 def wide(graph):
-    """The graph with float64 in the place of float32."""
+    """The graph with float64 in the place of float32, in its regions, too."""
 
     def wider(kind):
         return replace(kind, dtype="float64") if kind.dtype == "float32" else kind
 
+    def of_node(node):
+        values = {field.name: getattr(node, field.name) for field in fields(node)}
+        regions = {name: wide(each) for name, each in values.items() if isinstance(each, Graph)}
+        return replace(node, **regions) if regions else node
+
     return replace(
         graph,
+        nodes=tuple(map(of_node, graph.nodes)),
         tensors={name: wider(kind) for name, kind in graph.tensors.items()},
         constants={
             name: value.astype(np.float64) if value.dtype == np.float32 else value
@@ -78,7 +84,7 @@ def wide(graph):
     )
 
 
-def differences(graph, inputs, weights):
+def differences(graph, inputs, weights, step=STEP):
     """The gradients of ``Σ weights * result`` by central differences."""
 
     def loss(values):
@@ -95,22 +101,30 @@ def differences(graph, inputs, weights):
             ends = []
             for sign in (1, -1):
                 value = np.array(inputs[name])
-                value[place] += sign * STEP
+                value[place] += sign * step
                 ends.append(loss({**inputs, name: value}))
-            result[place] = (ends[0] - ends[1]) / (2 * STEP)
+            result[place] = (ends[0] - ends[1]) / (2 * step)
         gradients.append(result)
     return gradients
 
 
-def check(graph, inputs, seed=0, tolerance=1e-6):
-    """Raises where gradients aren't differences of the results."""
-    rng, whole = np.random.default_rng(seed), wide(graph)
-    inputs = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in inputs.items()}
-    kinds = [graph.tensors[name] for name in graph.outputs]
-    weights = [
+def random_weights(graph, seed=0):
+    """Weights of the results' elements in a loss; None for results that aren't floats."""
+    rng, kinds = np.random.default_rng(seed), [graph.tensors[name] for name in graph.outputs]
+    return [
         rng.standard_normal(kind.shape).astype(np.float32) if kind.dtype[:5] == "float" else None
         for kind in kinds
     ]
+
+
+def wide_arrays(inputs):
+    """Arrays with float64 in the place of float32."""
+    return {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in inputs.items()}
+
+
+def check(graph, inputs, seed=0, tolerance=1e-6):
+    """Raises where gradients aren't differences of the results."""
+    weights, whole, inputs = random_weights(graph, seed), wide(graph), wide_arrays(inputs)
     made = gradient_graph(graph, weights)
     values = evaluate(wide(made), {name: inputs[name] for name in graph.inputs})
     for name, wanted in zip(made.outputs, differences(whole, inputs, weights), strict=True):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vdla.api.host import host_time
     from vdla.api.modules import load
     from vdla.api.modules import random_inputs as random_inputs
+    from vdla.api.networks import network
     from vdla.api.offloading import offload
     from vdla.api.packages import package
     from vdla.api.pruning import prune
@@ -49,6 +50,7 @@ HOMES = {
     "vdla.api.exploration": ("evaluate", "explore_designs"),
     "vdla.api.host": ("host_time",),
     "vdla.api.modules": ("load", "random_inputs"),
+    "vdla.api.networks": ("network",),
     "vdla.api.offloading": ("offload",),
     "vdla.api.packages": ("package",),
     "vdla.api.pruning": ("prune",),
@@ -75,7 +77,7 @@ MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
     "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
-    "intrinsics", "load", "offload", "optim", "package", "parse", "profile", "prune",
+    "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile", "prune",
     "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
     "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
     "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",

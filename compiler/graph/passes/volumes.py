@@ -106,10 +106,10 @@ class _Volumes:
 
     def image(self, name: str) -> str:
         """The image of a volume, which is made where there is none yet."""
-        if name in self.images:
-            return self.images[name]
         shape = self.editor.shape(name)
         shape = _squeezed((*(1,) * (RANK - len(shape)), *shape))
+        if name in self.images and self.editor.shape(self.images[name]) == shape:
+            return self.images[name]  # and not one whose axes of size 1 are others
         if name in self.editor.constants:
             array = self.editor.constants[name].reshape(shape)
             image = self.editor.constant(f"{name}.image", array)

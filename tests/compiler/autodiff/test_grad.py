@@ -161,17 +161,15 @@ REFUSALS = {
         lambda x: np.sum(vdla.while_loop(lambda s: np.sum(s) < 9, lambda s: s * 2, np.abs(x) + 1)),
         "expected operators that have a gradient, found While, which is",
     ),
-    "a running product": (
-        lambda x: np.sum(np.cumsum(x)) + np.sum(_running(x)), "found Cumulate, which is",
+    "a call of a named function": (
+        lambda x: np.sum(halved(x)), "expected operators that have a gradient, found Call, which",
     ),
 }  # fmt: skip
 
 
-def _running(x):
-    from vdla.compiler.graph import ops
-    from vdla.compiler.tracing.nodes import add, array
-
-    return add("product", ops.Cumulate, [array(x)], "float32", function="prod", axis=0)
+@vdla.fn(returns=lambda x: x)
+def halved(x):
+    return vdla.cond(np.sum(x) > 1, lambda: halved(x / 2), lambda: x)
 
 
 @pytest.mark.parametrize("why", REFUSALS)

@@ -9,9 +9,12 @@ from onnx import TensorProto, helper, numpy_helper
 from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes.channels_first import channels_first
 from vdla.compiler.graph.passes.volumes import volumes_as_images
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.types import TensorType
 
 SHAPE = (1, 6, 1, 5, 4)
 
@@ -96,3 +99,20 @@ def test_a_sum_of_channels_is_a_convolution_of_ones():
         x = {"x": np.random.default_rng(1).standard_normal((1, 20, 6, 5)).astype(np.float32)}
         (wanted,) = ort_run(proto, x, fuse=False).values()
         assert np.abs(evaluate(own, x)[own.outputs[0]] - wanted).max() <= 0.3 * 1.001
+
+
+def test_an_image_with_its_axes_of_size_1_elsewhere_is_another():
+    """[2, 1, 3, 4] becomes a volume [1, 2, 1, 3, 4], whose image is [1, 2, 3, 4]."""
+    tensors = {
+        "x": TensorType((2, 1, 3, 4), "float32"), "v": TensorType((1, 2, 1, 3, 4), "float32"),
+        "y": TensorType((2, 2, 1, 3, 4), "float32"),
+    }  # fmt: skip
+    places = (0, 0, 0, 1, 0, 0, 1, 2, 0, 1, 2, 3)
+    nodes = (
+        ops.Reshape(name="v", output="v", data="x"),
+        ops.Take(name="y", output="y", data="v", shape=(2, 2, 1, 3, 4), places=places),
+    )
+    graph = Graph(("x",), ("y",), nodes, tensors, {})
+    x = {"x": np.arange(24, dtype=np.float32).reshape(2, 1, 3, 4)}
+    result = verify(volumes_as_images(graph))
+    np.testing.assert_array_equal(evaluate(result, x)["y"], evaluate(graph, x)["y"])
