@@ -7,7 +7,7 @@ of it.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vdla.compiler.frontend.errors import ModelError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelError", "import_model", "import_onnx"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The value of that name, from the file that has it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
