@@ -92,7 +92,8 @@ def _tags(platform: str) -> str:
 
 def _license() -> str:
     """The licence of the runtime."""
-    return metadata.distribution("vdla").read_text("licenses/LICENSE") or "Apache-2.0\n"
+    known = (each.read_text("licenses/LICENSE") for each in metadata.distributions(name="vdla"))
+    return next(filter(None, known), "Apache-2.0\n")
 
 
 def _digest(data: bytes) -> str:

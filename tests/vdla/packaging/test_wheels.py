@@ -17,6 +17,7 @@ import pytest
 from control_models import model, op
 
 import vdla
+from vdla.packaging import wheel
 from vdla.packaging.wheel import TAGS
 
 
@@ -37,6 +38,14 @@ def python(site, *args, **more):
     return subprocess.run(
         [sys.executable, *args], env=environment, capture_output=True, text=True, **more
     )
+
+
+def test_the_licence_is_of_the_installed_vdla(tmp_path, monkeypatch):
+    """A build in a checkout leaves another description of vdla in its folder, without a licence."""
+    (tmp_path / "vdla.egg-info").mkdir()
+    (tmp_path / "vdla.egg-info" / "PKG-INFO").write_text("Name: vdla\nVersion: 0.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "Apache License" in wheel._license()
 
 
 def test_metadata(unpacked):

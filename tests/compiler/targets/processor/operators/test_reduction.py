@@ -98,7 +98,7 @@ def test_places_of_the_best(largest, last, shape):
     np.testing.assert_array_equal(found, evaluate(graph, {"x": x})[y])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_reduction(data):
     rank = data.draw(st.integers(2, 5))
