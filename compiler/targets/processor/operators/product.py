@@ -56,7 +56,6 @@ OFTEN = 512  # columns from which on it is worth it to rearrange the rows
 WIDEST = 8  # vectors of a tile
 BAND_BYTES = 1 << 19  # of the left factor, rearranged
 MANY = 8  # matrices of a stack, which threads then share
-FLOAT_BYTES = {"float32": 4, "float64": 8}
 FEWEST_ROWS = 8  # of which a product is worth tile registers of 16
 TILE_WORDS = TILE_BYTES // WORD_BYTES
 UNSIGNED = 128  # what makes an int8 a uint8
@@ -160,12 +159,13 @@ class FloatProduct(_Product, Template[MatMul | Dense]):
     """[…, M, N]: bias[n] + Σ_k a[…, m, k] * b[…, k, n]; stacks of matrices are broadcast."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (MatMul, Dense)
+    DTYPES: ClassVar[tuple[str, ...]] = ("float32", "float64")
 
     @classmethod
     def refusal(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> str | None:
         """Reason against a product that isn't of float32 or float64."""
         dtype = graph.tensors[node.output].dtype
-        return None if dtype in FLOAT_BYTES else f"it is a product of {dtype}"
+        return None if dtype in cls.DTYPES else f"it is a product of {dtype}"
 
     @classmethod
     def of(cls, node: MatMul | Dense, recipe: Recipe, processor: Processor) -> FloatProduct:
@@ -287,7 +287,7 @@ def float_product(
         x = left(*spread(a.shape[:-2], stack), t, r, step)
         return te.sum(x * right[(*spread(right.shape[:-4], stack), p, step, v, l)], axis=step)
 
-    tiles = _whole_bands(m, n, k * FLOAT_BYTES[a.dtype], high)
+    tiles = _whole_bands(m, n, k * dtype_of(a.dtype).itemsize, high)
     sums = te.compute((*batch, tiles, ceil_div(n, width), high, wide, lanes), tile, "tile")
     return Product(sums, rows, panels, words=False, vectors=vectors)
 
@@ -395,7 +395,7 @@ def _rows(a: Tensor, high: int, n: int) -> tuple[Element, Tensor | None]:
     """The element of the left factor in row r of a tile t, at k, and the stage that rearranges it,
     if there is one; rows beyond the last repeat it."""
     *stack, m, k = a.shape
-    tiles = _whole_bands(m, n, k * FLOAT_BYTES[a.dtype], high)
+    tiles = _whole_bands(m, n, k * dtype_of(a.dtype).itemsize, high)
 
     def element(*i: Expr) -> Expr:
         *where, t, r, step = i
