@@ -37,6 +37,7 @@ from peers import (
 from rich.table import Table
 
 import vdla
+from vdla.analysis.ort import ort_run
 from vdla.runtime.executor import Executor
 
 OPSET = 18
@@ -189,8 +190,6 @@ class Row(Times):
 
 def measure(case: Case, options: argparse.Namespace, folder: Path) -> Row:
     """A case compiled and timed in turns with the peers."""
-    import onnxruntime
-
     path = folder / "case.onnx"
     onnx.save(case.model(), path)
     executor = Executor(vdla.compile(path, device="cpu"), threads=options.threads)
@@ -199,7 +198,7 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> Row:
     times = timed(options.peers, executor.run, job)
     runs = [executor.run(given) for _ in range(options.runs)]
     functions = min(sum(step.seconds for step in run.steps) for run in runs)
-    (want,) = onnxruntime.InferenceSession(path).run(["y"], given)
+    want = ort_run(path, given)["y"]
     result = runs[0].outputs["y"]
     error = np.abs(result.astype(np.float64) - want).max() / np.abs(want).max()
     return Row(**asdict(times), name=case.name, functions_ms=1e3 * functions, error=float(error))
