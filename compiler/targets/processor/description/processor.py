@@ -24,8 +24,8 @@ class Vectors:
 
     ``fused``: one instruction multiplies and adds, rounding once.
     ``dot4`` names what adds four products of uint8 and int8 to each lane's int32
-    (``codegen.emit_dot``). ``tiles``: there are tile registers for such products, too
-    (``codegen.emit_tiles``).
+    (``codegen.emit_dot``). ``tiles``: there are tile registers for such products, too, which
+    Linux grants (``codegen.emit_tiles``).
     """
 
     lanes: int
@@ -209,7 +209,8 @@ def _vectors(processor: Processor, features: Set[str]) -> Vectors:
     """Vector registers of a processor with these features, in LLVM's words."""
     architecture = processor._architecture
     if architecture is None:
-        return _x86_vectors(features)
+        vectors = _x86_vectors(features)
+        return vectors if "linux" in processor.system else replace(vectors, tiles=False)
     if architecture.vectors != NEON64 or "dotprod" not in features:
         return architecture.vectors
     return I8MM if "i8mm" in features else DOTPROD

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,11 @@ def test_a_text_for_a_machine_without_tiles_has_loops():
     np.testing.assert_array_equal(found, want)
     (same,) = from_source(to_source([function.func]), AMX_MACHINE)
     assert show(same) == show(function.func)
+
+
+def test_another_system_grants_none():
+    machine = replace(AMX_MACHINE, triple="x86_64-pc-windows-msvc")
+    assert machine.vectors == VNNI
 
 
 @pytest.mark.parametrize(
