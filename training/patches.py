@@ -15,7 +15,7 @@ weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import digits
@@ -38,6 +38,7 @@ WARM = 100  # steps in which the rate rises
 SAMPLES = 200  # that are calibrated on
 
 Params = dict[str, Array]
+Product = Callable[[Array, Array], Array]  # of two matrices, or of stacks of them
 
 
 def network() -> onnx.ModelProto:
@@ -56,10 +57,10 @@ def initial(model: onnx.ModelProto) -> Params:
     return {name: array for name, array in weights.items() if is_trained(name)}
 
 
-def linear(p: Params, name: str, x: Array) -> Array:
+def linear(p: Params, name: str, x: Array, product: Product = np.matmul) -> Array:
     """A dense layer of each vector; ``head`` has its outputs first."""
     weight = p[f"{name}.weight"]
-    rows = x.reshape(-1, x.shape[-1]) @ (weight.T if name == "head" else weight)
+    rows = product(x.reshape(-1, x.shape[-1]), weight.T if name == "head" else weight)
     return (rows + p[f"{name}.bias"]).reshape(*x.shape[:-1], -1)
 
 
@@ -70,22 +71,35 @@ def norm(p: Params, name: str, x: Array) -> Array:
     return above / root * p[f"{name}.gamma"] + p[f"{name}.beta"]
 
 
-def attention(p: Params, name: str, x: Array) -> Array:
+def attention(p: Params, name: str, x: Array, product: Product = np.matmul) -> Array:
     """Multi-head self-attention with its last layer."""
     n, length, features = x.shape
     size = features // SIZES.heads
     q, k, v = (
-        linear(p, f"{name}.{part}", x).reshape(n, length, SIZES.heads, size).transpose(0, 2, 1, 3)
+        linear(p, f"{name}.{part}", x, product)
+        .reshape(n, length, SIZES.heads, size)
+        .transpose(0, 2, 1, 3)
         for part in "qkv"
     )
-    shares = vdla.softmax(q @ np.swapaxes(k, -1, -2) / math.sqrt(size))
-    mixed = (shares @ v).transpose(0, 2, 1, 3).reshape(n, length, features)
-    return linear(p, f"{name}.out", mixed)
+    shares = vdla.softmax(product(q, np.swapaxes(k, -1, -2)) / math.sqrt(size))
+    mixed = product(shares, v).transpose(0, 2, 1, 3).reshape(n, length, features)
+    return linear(p, f"{name}.out", mixed, product)
 
 
-def mlp(p: Params, name: str, x: Array) -> Array:
+def mlp(p: Params, name: str, x: Array, product: Product = np.matmul) -> Array:
     """Two dense layers with GELU between them."""
-    return linear(p, f"{name}.down", vdla.gelu(linear(p, f"{name}.up", x)))
+    return linear(p, f"{name}.down", vdla.gelu(linear(p, f"{name}.up", x, product)), product)
+
+
+def block(p: Params, name: str, x: Array, product: Product = np.matmul) -> Array:
+    """A block of the transformer: [N, 17, 32] to [N, 17, 32]."""
+    x = x + attention(p, f"{name}.attention", norm(p, f"{name}.norm1", x), product)
+    return x + mlp(p, f"{name}.mlp", norm(p, f"{name}.norm2", x), product)
+
+
+def ending(p: Params, x: Array, product: Product = np.matmul) -> Array:
+    """The result [N, 10] for what the last block gives."""
+    return linear(p, "head", norm(p, "norm", x[:, 0]), product)
 
 
 def logits(p: Params, images: Array) -> Array:
@@ -95,10 +109,9 @@ def logits(p: Params, images: Array) -> Array:
     patches = patches_of(images) @ weight.T + p["patches.bias"]
     token = np.broadcast_to(p["token"], (n, 1, SIZES.features))
     x = np.concatenate([token, patches], axis=1) + p["places"]
-    for block in range(SIZES.blocks):
-        x = x + attention(p, f"block{block}.attention", norm(p, f"block{block}.norm1", x))
-        x = x + mlp(p, f"block{block}.mlp", norm(p, f"block{block}.norm2", x))
-    return linear(p, "head", norm(p, "norm", x[:, 0]))
+    for number in range(SIZES.blocks):
+        x = block(p, f"block{number}", x)
+    return ending(p, x)
 
 
 def patches_of(images: Array) -> Array:

@@ -9,8 +9,9 @@ import numpy as np
 
 from vdla.compiler.autodiff.rules import Gradients, gathered, rule
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ops.dynamic_matmul import DynamicMatMul
 from vdla.compiler.tracing.arrays import Array
-from vdla.compiler.tracing.elements import where
+from vdla.compiler.tracing.elements import dynamic_matmul, where
 from vdla.compiler.tracing.nodes import add, array
 from vdla.compiler.tracing.shapes import (
     SUM,
@@ -26,6 +27,15 @@ from vdla.compiler.tracing.shapes import (
 def _matmul(node: ops.MatMul, x: Sequence[Array], y: Array, d: Array) -> Gradients:
     a, b = x
     first, second = np.matmul(d, swapaxes(b, -1, -2)), np.matmul(swapaxes(a, -1, -2), d)
+    return [gathered(first, a.shape), gathered(second, b.shape)]
+
+
+@rule(DynamicMatMul)
+def _dynamic(node: DynamicMatMul, x: Sequence[Array], y: Array, d: Array) -> Gradients:
+    """Products of the factors as they were rounded, and of the gradient of so many bits."""
+    (a, b), bits = x, node.gradient_bits
+    first = dynamic_matmul(d, swapaxes(b, -1, -2), (bits, node.bits[1]), bits)
+    second = dynamic_matmul(swapaxes(a, -1, -2), d, (node.bits[0], bits), bits)
     return [gathered(first, a.shape), gathered(second, b.shape)]
 
 

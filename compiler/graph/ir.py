@@ -36,7 +36,7 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
                 | QInterleave | QInterpolate | QMatMul | QMaxPool | QMaximum | QMinimum | QMultiply
                 | QNormalize | QReshape | QSoftmax | QTable | QTake | QTranspose | QTransposeImage
     Wide       := MatMulInteger | QByteSum | QBytes | QGates | QGruReset | QGruState | QLstmCell
-                | QLstmState | QNarrow | QWideConv2d | QWideNormalize | QWideSum
+                | QLstmState | QNarrow | QWideConv2d | QWideMatMul | QWideNormalize | QWideSum
     Row        := Fused | QAttention
     Foreign    := Custom | External | Open
     Stored     := Decode | Encode

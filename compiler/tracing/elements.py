@@ -8,8 +8,10 @@ from typing import TypeVar, cast
 import numpy as np
 
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ops.dynamic_matmul import MOST_OF, DynamicMatMul
 from vdla.compiler.graph.ops.elementwise import UNARY
 from vdla.compiler.graph.ops.functions import Settings
+from vdla.compiler.graph.types import TensorType
 from vdla.compiler.tracing.arrays import FUNCTIONS, STACK, UFUNCS, Array
 from vdla.compiler.tracing.errors import TraceError
 from vdla.compiler.tracing.nodes import add, array, arrays, axis_of
@@ -180,3 +182,36 @@ def softmax(x: T, axis: int = -1) -> T:
     data = _floats("softmax", x)
     place = axis_of("softmax", axis, data.ndim)
     return cast("T", add("softmax", ops.Softmax, [data], str(data.dtype), axis=place))
+
+
+def dynamic_matmul(a: T, b: object, bits: int | tuple[int, int] = 8, gradient_bits: int = 16) -> T:
+    """``a @ b`` of float32 by integers: dynamic quantization.
+
+    A factor is rounded to ``max |x| / 127`` times an int8, or with 16 bits to two bytes; sums are
+    exact in int32. An accelerator takes them. The adjoint multiplies the rounded factors with the
+    gradient in integers as well, and passes rounding straight through.
+
+    Args:
+        a, b: matrices, or stacks of them that broadcast.
+        bits: 8 or 16; a pair for each of both factors.
+        gradient_bits: of a gradient: 8 or 16.
+
+    Raises:
+        TraceError: a factor isn't of float32, or both don't fit each other.
+    """
+    several = (bits, bits) if isinstance(bits, int) else bits
+    for each in (*several, gradient_bits):
+        if each not in MOST_OF:
+            raise TraceError("dynamic_matmul", "8 or 16 bits", each)
+    factors = (
+        list(map(np.asarray, (a, b))) if not STACK.traces else arrays("dynamic_matmul", (a, b))
+    )
+    fields = {"bits": several, "gradient_bits": gradient_bits}
+    for each in factors:
+        if each.dtype != np.float32:
+            raise TraceError("dynamic_matmul", "factors of float32", each.dtype)
+    if STACK.traces:
+        return cast("T", add("dynamic_matmul", DynamicMatMul, factors, "float32", **fields))
+    node = DynamicMatMul(name="dynamic_matmul", output="y", a="a", b="b", **fields)
+    kind = TensorType(node.result_shape([each.shape for each in factors]), "float32")
+    return cast("T", node.evaluate(factors, kind))

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.tracing.control import cond, scan, while_loop
-    from vdla.compiler.tracing.elements import erf, gelu, relu, sigmoid, softmax
+    from vdla.compiler.tracing.elements import (
+        dynamic_matmul,
+        erf,
+        gelu,
+        relu,
+        sigmoid,
+        softmax,
+    )
     from vdla.compiler.tracing.fn import fn
     from vdla.compiler.tracing.shapes import set_at
     from vdla.compiler.user import register_operator
@@ -66,7 +73,9 @@ HOMES = {
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.autodiff.grad": ("grad", "value_and_grad"),
     "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
-    "vdla.compiler.tracing.elements": ("erf", "gelu", "relu", "sigmoid", "softmax"),
+    "vdla.compiler.tracing.elements": (
+        "dynamic_matmul", "erf", "gelu", "relu", "sigmoid", "softmax",
+    ),
     "vdla.compiler.tracing.fn": ("fn",),
     "vdla.compiler.tracing.shapes": ("set_at",),
     "vdla.compiler.user": ("register_operator",),
@@ -76,7 +85,7 @@ HOMES = {
 MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
+    "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
     "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile", "prune",
     "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
     "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",

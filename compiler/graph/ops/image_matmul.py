@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Recipe
+from vdla.compiler.graph.ir import Node, Recipe
 from vdla.compiler.graph.ops.products import centered
 from vdla.compiler.graph.requant import Requantized
 from vdla.compiler.graph.sums import within
@@ -35,12 +35,7 @@ class QMatMul(Requantized):
     b: str
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        a, b = shapes
-        rows = len(a) == len(b) == 4 and a[2] == b[2] == 1
-        if not rows or a[:2] != b[:2]:
-            images = "two images [N, C, 1, W] of the same channels"
-            raise self.error(images, f"{list(a)} and {list(b)}")
-        return a[0], b[3], 1, a[3]
+        return _product_shape(self, shapes)
 
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         return 2 * prod(result) * shapes[0][1]
@@ -59,13 +54,56 @@ class QMatMul(Requantized):
         return within(np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis])
 
     def express(self, recipe: Recipe) -> Tensor:
-        a, b = recipe.read(self.a), recipe.read(self.b)
-        step = te.reduce_axis((0, a.shape[1]), "c")
-        zero_a, zero_b = self.zeros
-
-        def total(n: Expr, o: Expr, y: Expr, m: Expr) -> Expr:
-            left = a[n, step, y, m].astype("int32") - zero_a
-            return te.sum(left * (b[n, step, y, o].astype("int32") - zero_b), axis=step)
-
-        acc, narrow = te.compute(recipe.out_shape, total, "acc"), self.narrowing(recipe)
+        acc, narrow = _sums(recipe, self.a, self.b, self.zeros), self.narrowing(recipe)
         return te.compute(recipe.out_shape, lambda *i: narrow(acc[i]), "product")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QWideMatMul(Node):
+    """``output[n, o, 0, m] = Σ_c a[n, c, 0, m] * b[n, c, 0, o]``, int8 by int8, as int32.
+
+    Shapes are those of :class:`QMatMul`.
+    """
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
+    READS: ClassVar[frozenset[str]] = frozenset({"int8"})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int32"})
+
+    a: str
+    b: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return _product_shape(self, shapes)
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return 2 * prod(result) * shapes[0][1]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        a, b = (x[:, :, 0].astype(np.int64) for x in args)
+        return np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis].astype(np.int32)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        return _sums(recipe, self.a, self.b, (0, 0))
+
+
+def _product_shape(node: Node, shapes: Sequence[Shape]) -> Shape:
+    """The shape [N, O, 1, M] of a product of images."""
+    a, b = shapes
+    rows = len(a) == len(b) == 4 and a[2] == b[2] == 1
+    if not rows or a[:2] != b[:2]:
+        images = "two images [N, C, 1, W] of the same channels"
+        raise node.error(images, f"{list(a)} and {list(b)}")
+    return a[0], b[3], 1, a[3]
+
+
+def _sums(recipe: Recipe, first: str, second: str, zeros: Sequence[int]) -> Tensor:
+    """The sums of a product of images, in int32."""
+    a, b = recipe.read(first), recipe.read(second)
+    step = te.reduce_axis((0, a.shape[1]), "c")
+    zero_a, zero_b = zeros
+
+    def total(n: Expr, o: Expr, y: Expr, m: Expr) -> Expr:
+        left = a[n, step, y, m].astype("int32") - zero_a
+        return te.sum(left * (b[n, step, y, o].astype("int32") - zero_b), axis=step)
+
+    return te.compute(recipe.out_shape, total, "acc")

@@ -11,6 +11,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import (
     channels_first,
+    dynamic,
     external,
     fold,
     fuse_integer,
@@ -33,6 +34,7 @@ Rewrite = Callable[[Graph], Graph]
 MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change places with rounding
 
 FIRST: tuple[Pass[Rewrite], ...] = (
+    Pass("spell_dynamic", dynamic.spell_dynamic),
     Pass("channels_first", channels_first.channels_first, adds=frozenset((ops.QTranspose,))),
     Pass("volumes_as_images", volumes.volumes_as_images, adds=frozenset((ops.QReshape,))),
 )

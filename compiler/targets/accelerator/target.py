@@ -43,6 +43,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 )
 from vdla.compiler.targets.accelerator.part import Layer, StreamPart
 from vdla.compiler.targets.accelerator.rewrites.biases import fix_biases
+from vdla.compiler.targets.accelerator.rewrites.byte_products import products_of_bytes
 from vdla.compiler.targets.accelerator.rewrites.byte_sums import sums_as_bytes
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.floats import quantize_floats
@@ -172,6 +173,7 @@ class Accelerator(Target):
             Pass("select_channels", on(select_channels), adds=frozenset((ops.AddStep,))),
             Pass("rescale_tables", rescale_tables),
             Pass("view_parts", on(view_parts), adds=frozenset((ops.QConcatView,))),
+            Pass("products_of_bytes", on(products_of_bytes)),
             Pass("fold_taps", on(fold_taps), adds=frozenset((ops.Im2col,))),
         )
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_matmul import QMatMul, QWideMatMul
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.codegen.nest import MAX_UOPS
@@ -39,6 +39,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 from vdla.compiler.targets.accelerator.operators.held import Held
 from vdla.compiler.targets.accelerator.operators.template import (
     MIN_FILL,
+    Array,
     Binding,
     Tile,
     elements,
@@ -68,10 +69,10 @@ class MatMulTensors:
 
     a: Tensor
     b: Tensor
-    scale: Tensor
     tiles: Tensor
     acc: Tensor
     out: Tensor
+    scale: Tensor | None = None
     ones: Tensor | None = None
     one: Tensor | None = None
     rows: tuple[Tensor, ...] = ()
@@ -81,19 +82,19 @@ class MatMulTensors:
     @property
     def inputs(self) -> list[Tensor]:
         """The placeholders, in the order of the function's parameters."""
-        optional = (self.ones, self.one)
-        return [self.a, self.b, self.scale, *(t for t in optional if t is not None)]
+        optional = (self.scale, self.ones, self.one)
+        return [self.a, self.b, *(t for t in optional if t is not None)]
 
 
 @dataclass(frozen=True)
-class MatMul(Held[QMatMul, MatMulTile]):
+class MatMul(Held[QMatMul | QWideMatMul, MatMulTile]):
     """``out[n, o, m] = clip(rq(Σ_c (a[n, c, m] - a_zero) (b[n, c, o] - b_zero), scale) + zero, low,
-    high)``; ``inputs`` counts blocks of ``channels``."""
+    high)``; ``inputs`` counts blocks of ``channels``. ``wide``: the sums themselves, as int32."""
 
     NAME = "matmul"
     TILE = MatMulTile
     NOUN = "product of two images"
-    NODES = (QMatMul,)
+    NODES = (QMatMul, QWideMatMul)
     NUMBERS: ClassVar[Mapping[str, object]] = {"zero": 0, "low": 0, "high": 0}
     ZEROS = ("a_zero", "b_zero")
 
@@ -107,10 +108,11 @@ class MatMul(Held[QMatMul, MatMulTile]):
     zero: int
     low: int
     high: int
+    wide: bool = False
 
     @classmethod
     def refusal(
-        cls, node: QMatMul, graph: Graph, config: Config, min_fill: float = MIN_FILL
+        cls, node: QMatMul | QWideMatMul, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Blocks must be tiles of weights, and the lanes of a block channels, or zeros."""
         channels, block = graph.tensors[node.a].shape[1], config.channel_block
@@ -121,23 +123,27 @@ class MatMul(Held[QMatMul, MatMulTile]):
         return unlike_blocks(config)
 
     @classmethod
-    def of(cls, node: QMatMul, graph: Graph, config: Config) -> MatMul:
+    def of(cls, node: QMatMul | QWideMatMul, graph: Graph, config: Config) -> MatMul:
         """The template of a product, with its zero points and limits; its scale is a constant."""
         (n, channels, _, pixels), outputs = graph.tensors[node.a].shape, graph.tensors[node.b].shape
         inputs = ceil_div(channels, config.channel_block)
-        numbers = *node.zeros, *node.requant.limits
-        return cls(n, channels, inputs, pixels, outputs[3], *numbers)
+        wide = isinstance(node, QWideMatMul)
+        numbers = (0,) * 5 if isinstance(node, QWideMatMul) else (*node.zeros, *node.requant.limits)
+        return cls(n, channels, inputs, pixels, outputs[3], *numbers, wide)
 
-    def bind(self, node: QMatMul, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: QMatMul | QWideMatMul, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes, and ones for the sums."""
         block = config.channel_block
-        constants = {"scale": one_scale(node.requant.scale[0], config)}
+        constants: dict[str, Array] = {}
+        if isinstance(node, QMatMul):
+            constants["scale"] = one_scale(node.requant.scale[0], config)
         if self.b_zero:
             constants["ones"] = np.ones((1, block, block), np.int8)
         if self.a_zero:
             constants["one"] = np.ones((1, block), np.int8)
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         moved = sum(elements(graph, name) for name in tensors.values())
+        moved += 3 * elements(graph, node.output) * self.wide
         macs = self.batch * self.channels * self.pixels * self.outputs
         return Binding(tensors, constants, macs, moved)
 
@@ -176,14 +182,15 @@ class MatMul(Held[QMatMul, MatMulTile]):
         alu = 2 * sums + vectors * (s.a_zero != 0) + float(group_cycles(sums, c))
         data = s.batch * s.pixels * s.inputs * c.inp_entry
         weights = s.batch * blocks * acrosses * s.inputs * c.wgt_entry
-        store = requantized(vectors * c.out_entry, c)
-        bus = (data + weights + vectors * c.out_entry) / c.bytes_per_cycle
+        stored = c.acc_entry if s.wide else c.out_entry
+        store = vectors * stored / c.bytes_per_cycle if s.wide else requantized(vectors * stored, c)
+        bus = (data + weights + vectors * stored) / c.bytes_per_cycle
         compute = max(gemm, alu) if alu_beside_gemm(c) else gemm + alu
         latency = c.memory.first_beat + TURN
         if tile.vthreads == 1:
             return compute + store + bus + tiles * latency
         first = (tile.cols * s.inputs * c.inp_entry) / c.bytes_per_cycle + latency
-        last = requantized(tile.outputs * tile.cols * c.out_entry, c)
+        last = store * tile.outputs * tile.cols / vectors
         return max(compute, store, bus) + first + last + tiles * STARTUP
 
 
@@ -197,7 +204,7 @@ def expression(shape: MatMul, config: Config) -> MatMulTensors:
     a = te.placeholder((s.batch, s.inputs, s.pixels, lanes), "int8", "a")
     # Rows of b by image and channel block; the last tile of each ends behind its rows.
     b = te.placeholder((s.batch * s.inputs * s.outputs + -s.outputs % lanes, lanes), "int8", "b")
-    scale = te.placeholder((1, lanes), "int32", "scale")
+    scale = None if s.wide else te.placeholder((1, lanes), "int32", "scale")
     tiles = te.compute(
         (s.batch, s.inputs, blocks, lanes, lanes),
         lambda n, c, o, l, i: b[(n * s.inputs + c) * s.outputs + o * lanes + l, i],
@@ -220,12 +227,14 @@ def expression(shape: MatMul, config: Config) -> MatMulTensors:
             results, lambda n, o, m, l: acc[n, o, m, l] + columns[0][n, o, l], "total"
         )
     last = acc if total is None else total
-    out = te.compute(
-        results,
-        lambda *at: te.requantize(last[at], scale[0, at[-1]], s.zero, s.low, s.high).astype("int8"),
-        "out",
-    )
-    return MatMulTensors(a, b, scale, tiles, acc, out, ones, one, rows, columns, total)
+
+    def stored(*at: Expr) -> Expr:
+        if scale is None:
+            return last[at]
+        return te.requantize(last[at], scale[0, at[-1]], s.zero, s.low, s.high).astype("int8")
+
+    out = te.compute(results, stored, "out")
+    return MatMulTensors(a, b, tiles, acc, out, scale, ones, one, rows, columns, total)
 
 
 def _sums_of_rows(s: MatMul, a: Tensor, lanes: int) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -271,8 +280,9 @@ def schedule(e: MatMulTensors, shape: MatMul, tile: MatMulTile, config: Config) 
             s[stage].set_scope(ACC)
     s[e.tiles].set_scope(WGT)
     inp = s.cache_read(e.a, INP, [e.acc, *e.rows[-1:]])
-    scale = s.cache_read(e.scale, ACC, [e.out])
-    s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
+    if e.scale is not None:
+        scale = s.cache_read(e.scale, ACC, [e.out])
+        s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
     n, o, m, lanes = s[e.out].axis
     oo, oi = s[e.out].split(o, factor=tile.outputs)
     mo, mi = s[e.out].split(m, factor=tile.cols)
@@ -289,7 +299,7 @@ def schedule(e: MatMulTensors, shape: MatMul, tile: MatMulTile, config: Config) 
         s[inp].double_buffer(2)
         s[e.tiles].double_buffer(2)
     s[inp].tensorize(s[inp].axis[-1], ins.load_inp)
-    s[e.out].tensorize(lanes, ins.store8)
+    s[e.out].tensorize(lanes, ins.store32 if shape.wide else ins.store8)
     return s
 
 
