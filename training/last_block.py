@@ -146,7 +146,7 @@ def seconds_of_host(graph: Graph, config: Config, processor: str) -> float:
 
 
 def cost_of_front(path: Path, config: Config, processor: str) -> Cost:
-    """What one image costs."""
+    """Cost of one image."""
     module = compile_model(path, config)
     image = np.zeros((1, 1, 8, 8), np.float32)
     cycles = Executor(module, make_device(module, "sim")).run({"input": image}).cycles or 0
@@ -154,8 +154,7 @@ def cost_of_front(path: Path, config: Config, processor: str) -> Cost:
 
 
 def cost_of_step(params: Params, config: Config, processor: str) -> Cost:
-    """What a step costs, forward, backward and update; the accelerator's cycles don't depend on
-    numbers."""
+    """Cost of a step: forward, backward and update. Cycles don't depend on numbers."""
     function = compiled(partial(loss, product=vdla.dynamic_matmul), adam())
     batch = np.zeros((BATCH, 17, 32), np.float32), np.zeros(BATCH, np.int64)
     examples = params, adam().start(params), batch, np.float32(RATE)
@@ -170,7 +169,7 @@ def cost_of_step(params: Params, config: Config, processor: str) -> Cost:
 
 
 def features_of(path: Path, images: Array, config: Config) -> Array:
-    """What the front gives for images, [N, 17, 32], by the accelerator's simulator."""
+    """Results of the front for images, [N, 17, 32], by the accelerator's simulator."""
     module = compile_model(path, config)
     executor = Executor(module, make_device(module, "sim"))
     (name,) = module.outputs
@@ -199,13 +198,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     before = score(start, unknown, wanted, np.matmul)
     scores.add_row("none", *[""] * len(SEEDS), f"{before:.2f} %")
     for name, product in {"floats": np.matmul, "int8, int16": vdla.dynamic_matmul}.items():
-        found = [
+        results = [
             score(
                 tuned(start, (known, labels), product, seed, asked.epochs), unknown, wanted, product
             )
             for seed in SEEDS
         ]
-        scores.add_row(name, *(f"{each:.2f} %" for each in found), f"{np.mean(found):.2f} %")
+        scores.add_row(name, *(f"{each:.2f} %" for each in results), f"{np.mean(results):.2f} %")
     console = Console()
     console.print(scores)
     console.print(_speeds(costs, config, asked.host))

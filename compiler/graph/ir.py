@@ -40,8 +40,8 @@ an operator's epilogue; ``python tools/pages.py`` writes these rules::
     Row        := Fused | QAttention
     Foreign    := Custom | External | Open
     Stored     := Decode | Encode
-    Float      := AvgPool | BatchNorm | Clip | Conv2d | Dense | Interpolate | MaxPool | Relu
-                | Softmax
+    Float      := AvgPool | BatchNorm | Clip | Conv2d | Dense | DynamicMatMul | Interpolate
+                | MaxPool | Relu | Softmax
     General    := Add | ArgReduce | Binary | Cast | Concat | Cumulate | Einsum | Gather
                 | GatherElements | GatherND | Interleave | MatMul | Reduce | Reshape
                 | ScatterElements | ScatterND | Take | TopK | Transpose | Unary | Where

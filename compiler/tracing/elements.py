@@ -199,19 +199,18 @@ def dynamic_matmul(a: T, b: object, bits: int | tuple[int, int] = 8, gradient_bi
     Raises:
         TraceError: a factor isn't of float32, or both don't fit each other.
     """
-    several = (bits, bits) if isinstance(bits, int) else bits
-    for each in (*several, gradient_bits):
-        if each not in MOST_OF:
-            raise TraceError("dynamic_matmul", "8 or 16 bits", each)
-    factors = (
-        list(map(np.asarray, (a, b))) if not STACK.traces else arrays("dynamic_matmul", (a, b))
-    )
-    fields = {"bits": several, "gradient_bits": gradient_bits}
-    for each in factors:
+    both = (bits, bits) if isinstance(bits, int) else bits
+    for number in (*both, gradient_bits):
+        if number not in MOST_OF:
+            raise TraceError("dynamic_matmul", "8 or 16 bits", number)
+    for each in (np.asarray(x) if not STACK.traces else array(x) for x in (a, b)):
         if each.dtype != np.float32:
             raise TraceError("dynamic_matmul", "factors of float32", each.dtype)
     if STACK.traces:
+        fields = {"bits": both, "gradient_bits": gradient_bits}
+        factors = [array(a), array(b)]
         return cast("T", add("dynamic_matmul", DynamicMatMul, factors, "float32", **fields))
-    node = DynamicMatMul(name="dynamic_matmul", output="y", a="a", b="b", **fields)
-    kind = TensorType(node.result_shape([each.shape for each in factors]), "float32")
-    return cast("T", node.evaluate(factors, kind))
+    node = DynamicMatMul(name="y", output="y", a="a", b="b", bits=both, gradient_bits=gradient_bits)
+    values = [np.asarray(a), np.asarray(b)]
+    kind = TensorType(node.result_shape([each.shape for each in values]), "float32")
+    return cast("T", node.evaluate(values, kind))

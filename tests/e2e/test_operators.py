@@ -16,7 +16,7 @@ from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.exchange import QExchange
-from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_matmul import QMatMul, QWideMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.interpolate import QInterpolate
 from vdla.compiler.graph.ops.minimum import QMinimum
@@ -177,6 +177,16 @@ def matmul(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     )
     inputs = {"a": (n, channels, 1, pixels), "b": (n, channels, 1, outputs)}
     return graph(node, inputs, (n, outputs, 1, pixels), {}, rng)
+
+
+def wide_matmul(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """The sums of a product of two images."""
+    n, channels = pick((1, 1, 2, 3)), pick((32, 64, 160))
+    pixels, outputs = pick((1, 3, 16, 50)), pick((1, 3, 16, 33, 64))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = QWideMatMul(name="product", output="y", a="a", b="b")
+    inputs = {"a": (n, channels, 1, pixels), "b": (n, channels, 1, outputs)}
+    return graph(node, inputs, (n, outputs, 1, pixels), {}, rng, "int32")
 
 
 def transposition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -469,9 +479,11 @@ def graph(
     out: tuple[int, ...],
     constants: dict[str, Any],
     rng: np.random.Generator,
+    dtype: str = "int8",
 ) -> tuple[Graph, dict[str, Any]]:
-    """A graph of one node and random values for its inputs."""
-    tensors = {name: TensorType(shape, "int8") for name, shape in {**inputs, "y": out}.items()}
+    """A graph of one node, whose result has an element type, and random values for its inputs."""
+    tensors = {name: TensorType(shape, "int8") for name, shape in inputs.items()}
+    tensors["y"] = TensorType(out, dtype)
     tensors |= {name: TensorType(a.shape, str(a.dtype)) for name, a in constants.items()}
     made = Graph(tuple(inputs), ("y",), (node,), tensors, constants)
     values = {name: rng.integers(-128, 128, shape, np.int8) for name, shape in inputs.items()}
@@ -508,9 +520,9 @@ def check(case: Case) -> str:
         layer.dram[at : at + raw.size] = raw
     simulate(config, layer.program.instructions, layer.dram, layer.program.base)
     want = evaluate(case.graph, case.inputs)["y"]
-    kind = TensorType(want.shape, "int8", block=config.channel_block)
+    kind = TensorType(want.shape, str(want.dtype), block=config.channel_block)
     at = layer.addresses["y.packed"]
-    got = layer.dram[at : at + kind.nbytes].view(np.int8).reshape(kind.physical)
+    got = layer.dram[at : at + kind.nbytes].view(want.dtype).reshape(kind.physical)
     np.testing.assert_array_equal(unpack(got, want.shape), want, err_msg=str(tile))
     return str(tile)
 
@@ -530,8 +542,8 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
-    upsampling, images, interpolation, table, rescaling, product, matmul, transposition, exchange,
-    softmax, layer_normalization,
+    upsampling, images, interpolation, table, rescaling, product, matmul, wide_matmul,
+    transposition, exchange, softmax, layer_normalization,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.byte_sum import QByteSum
 from vdla.compiler.graph.ops.exchange import QExchange
-from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_matmul import QMatMul, QWideMatMul
 from vdla.compiler.graph.ops.image_softmax import QSoftmax
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
@@ -94,6 +94,9 @@ OPERATORS = {
     "product of images int8": (
         QMatMul(**PAIR, zeros=(3, -8), requant=Requant((0.00073,), 1)),
         {"x": (I8, 2, 9, 1, 7), "z": (I8, 2, 9, 1, 5), "y": (I8, 2, 5, 1, 7)},
+    ),
+    "product of images int32": (
+        QWideMatMul(**PAIR), {"x": (I8, 2, 9, 1, 7), "z": (I8, 2, 9, 1, 5), "y": (I32, 2, 5, 1, 7)},
     ),
     "transpose image int8": (
         QTransposeImage(**NAMES), {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 7, 1, 9)},

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 import vdla
 from tests.support.scripts import load_script
+from vdla.isa.config import load_config
+from vdla.names.models import model_file
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +89,28 @@ def test_patches_learn(digits):
     p, losses = trained_a_little(script, p, iter([batch] * 40), 40, 3e-3)
     assert losses[-1] < losses[0] / 10
     assert (vdla.fn(script.logits)(p, batch[0]).argmax(axis=1) == batch[1]).mean() > 0.95
+
+
+@pytest.mark.long
+def test_a_last_block_learns_in_integers(digits, tmp_path):
+    """Three epochs of twenty on turned images: integers are near the floats."""
+    script = load_script("training/last_block.py")
+    model, config = onnx.load(model_file("patches")), load_config("paper-full")
+    start = script.weights(model)
+    assert {name.split(".")[0] for name in start} == {"block1", "norm", "head"}
+    cost = script.cost_of_step(start, config, "cortex-a9")
+    assert 1 / sum(cost.per_image(config)[1:]) > 100  # images a second
+    images, labels, tests, wanted = digits.load()
+    path = script.front(model, tmp_path)
+    known, unknown = (
+        script.features_of(path, np.rot90(each, axes=(2, 3)).copy(), config)
+        for each in (images, tests)
+    )
+    products = np.matmul, vdla.dynamic_matmul
+    before, _ = (script.score(start, unknown, wanted, each) for each in products)
+    floats, integers = (
+        script.score(script.tuned(start, (known, labels), each, 1, 3), unknown, wanted, each)
+        for each in products
+    )
+    assert before < 20 < 60 < floats
+    assert abs(integers - floats) < 3

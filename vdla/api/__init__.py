@@ -85,9 +85,9 @@ HOMES = {
 MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
-    "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile", "prune",
-    "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
+    "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad",
+    "host_time", "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile",
+    "prune", "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
     "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
     "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",
     "while_loop",

@@ -53,20 +53,22 @@ class DynamicMatMul(Node):
         (first, left), (second, right) = (
             _bytes(x, bits) for x, bits in zip(args, self.bits, strict=True)
         )
-        total = np.float32(0)
-        for weight, a in left:
-            for other, b in right:
-                part = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(np.float32)
-                total = np.asarray(total + part * np.float32(weight * other))
+        parts = [
+            np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(np.float32) * weight * other
+            for weight, a in left
+            for other, b in right
+        ]
+        total = sum(parts[1:], parts[0])
         return np.asarray(total * (first * second))
 
 
-def _bytes(x: Array, bits: int) -> tuple[Array, list[tuple[int, Array]]]:
+def _bytes(x: Array, bits: int) -> tuple[Array, list[tuple[np.float32, Array]]]:
     """The scale of an array, and its bytes with their weights, the largest weight first."""
     most = np.float32(MOST_OF[bits])
     scale = np.maximum(np.abs(x).max(initial=0.0), np.float32(LEAST)) / most
-    whole = np.clip(np.rint(x / scale), -most, most).astype(np.int32)
+    with np.errstate(invalid="ignore"):  # what is no number: the scale isn't, either
+        whole = np.clip(np.rint(x / scale), -most, most).astype(np.int32)
     if bits == 8:
-        return scale, [(1, whole)]
+        return scale, [(np.float32(1), whole)]
     high = (whole + HALF) >> 8
-    return scale, [(BYTE, high), (1, whole - high * BYTE)]
+    return scale, [(np.float32(BYTE), high), (np.float32(1), whole - high * BYTE)]

@@ -80,7 +80,7 @@ class QWideMatMul(Node):
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         a, b = (x[:, :, 0].astype(np.int64) for x in args)
-        return np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis].astype(np.int32)
+        return np.asarray(np.matmul(b.swapaxes(1, 2), a)[:, :, np.newaxis]).astype(np.int32)
 
     def express(self, recipe: Recipe) -> Tensor:
         return _sums(recipe, self.a, self.b, (0, 0))

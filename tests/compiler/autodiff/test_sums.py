@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import vdla
 from tests.support.gradients import check_node
 from vdla.compiler.graph import ops
 
@@ -35,6 +36,43 @@ def test_products_of_matrices(a, b):
 def test_products_by_letters(equation, shapes):
     parts = [numbers(*shape) for shape in shapes]
     check_node(ops.Einsum, {"parts": parts}, equation=equation)
+
+
+@pytest.mark.parametrize(("a", "b"), [((3, 4), (4, 2)), ((2, 3, 4), (4, 2))])
+def test_products_of_integers_have_the_gradients_of_their_factors(a, b):
+    """Of what the factors are rounded to, with gradients of 16 bits."""
+    a, b = numbers(*a), numbers(*b)
+    exact = [numbers(*a.shape[:-1], b.shape[-1])]
+
+    def by(product):
+        def loss(a, b):
+            return np.sum(product(a, b) * exact[0])
+
+        return vdla.grad(loss, argnums=(0, 1))(a, b)
+
+    rounded = by(lambda a, b: vdla.dynamic_matmul(a, b))
+    steps = [np.rint(x / (np.abs(x).max() / 127)) * (np.abs(x).max() / 127) for x in (a, b)]
+    first = exact[0] @ steps[1].T
+    second = np.swapaxes(steps[0], -1, -2) @ exact[0]
+    second = second.sum(axis=0) if second.ndim > 2 else second
+    for got, want in zip(rounded, (first, second), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=2e-3)
+    for got, want in zip(rounded, by(np.matmul), strict=True):
+        assert np.abs(got - want).max() < 0.1
+
+
+def test_gradients_of_gradients_of_products_of_integers():
+    a, b = numbers(3, 4), numbers(4, 2)
+
+    def slope(a, b):
+        d = vdla.grad(lambda a: np.sum(vdla.dynamic_matmul(a, b, 16) ** 2))(a)
+        return np.sum(d * d)
+
+    def exact(a, b):
+        return np.sum(vdla.grad(lambda a: np.sum((a @ b) ** 2))(a) ** 2)
+
+    got, want = vdla.grad(slope)(a, b), vdla.grad(exact)(a, b)
+    np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-2)
 
 
 @pytest.mark.parametrize("bias", [False, True])

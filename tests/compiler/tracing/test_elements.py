@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -126,3 +128,29 @@ def test_shapes_broadcast(by_graph, shape, data):
 )  # fmt: skip
 def test_what_is_refused(function, message, refusal):
     assert refusal(function, X) == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"bits": 7}, "dynamic_matmul: expected 8 or 16 bits, found 7"),
+        ({"bits": (8, 4)}, "dynamic_matmul: expected 8 or 16 bits, found 4"),
+        ({"gradient_bits": 32}, "dynamic_matmul: expected 8 or 16 bits, found 32"),
+    ],
+)
+@pytest.mark.parametrize("traced", [True, False])
+def test_bits_of_products(fields, message, traced):
+    def product(x):
+        return vdla.dynamic_matmul(x, x.T, **fields)
+
+    with pytest.raises(vdla.UserError, match=re.escape(message)):
+        (vdla.fn(product) if traced else product)(X)
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_products_of_other_elements(traced):
+    def product(x):
+        return vdla.dynamic_matmul(x, x.T)
+
+    with pytest.raises(vdla.UserError, match="expected factors of float32, found float64"):
+        (vdla.fn(product) if traced else product)(X.astype(np.float64))

@@ -127,9 +127,11 @@ class MatMul(Held[QMatMul | QWideMatMul, MatMulTile]):
         """The template of a product, with its zero points and limits; its scale is a constant."""
         (n, channels, _, pixels), outputs = graph.tensors[node.a].shape, graph.tensors[node.b].shape
         inputs = ceil_div(channels, config.channel_block)
-        wide = isinstance(node, QWideMatMul)
-        numbers = (0,) * 5 if isinstance(node, QWideMatMul) else (*node.zeros, *node.requant.limits)
-        return cls(n, channels, inputs, pixels, outputs[3], *numbers, wide)
+        sizes = n, channels, inputs, pixels, outputs[3]
+        if isinstance(node, QWideMatMul):
+            return cls(*sizes, 0, 0, 0, 0, 0, wide=True)
+        (a_zero, b_zero), (zero, low, high) = node.zeros, node.requant.limits
+        return cls(*sizes, a_zero, b_zero, zero, low, high)
 
     def bind(self, node: QMatMul | QWideMatMul, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes, and ones for the sums."""

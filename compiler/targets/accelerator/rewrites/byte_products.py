@@ -1,4 +1,4 @@
-"""Products of matrices of int8 in int32, whose factors both are computed: images of the accelerator.
+"""Products of matrices of int8 in int32, both of which are computed, as products of images.
 
 The right factor's columns are tiles of weights as they lie in DRAM, so that no host rearranges
 them (``operators/matmul.py``). Channels, which are summed, are filled up with zeros to a block.

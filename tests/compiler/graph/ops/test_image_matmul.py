@@ -7,7 +7,7 @@ import pytest
 from nodes import NAMES, check, numbers
 
 from vdla.compiler.graph.ir import GraphError
-from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.image_matmul import QMatMul, QWideMatMul
 from vdla.compiler.graph.types import Requant
 
 F = np.float32
@@ -22,6 +22,14 @@ def test_products_of_images(zeros):
     wide = np.einsum("ncym,ncyo->noym", a - F(zeros[0]), b - F(zeros[1]))
     exact = wide.astype(np.float64) * scale  # in float32, 250 steps of 0.002 would be a tie
     np.testing.assert_array_equal(found, np.clip(np.rint(exact) - 4, -128, 127))
+
+
+def test_sums_of_products_of_images():
+    a, b = numbers("int8", (2, 300, 1, 7), -128, 128), numbers("int8", (2, 300, 1, 3), -128, 128)
+    total = check(QWideMatMul(**NAMES, a="a", b="b"), a, b, dtype="int32")
+    np.testing.assert_array_equal(
+        total, np.einsum("ncym,ncyo->noym", a.astype(np.int64), b.astype(np.int64))
+    )
 
 
 @pytest.mark.parametrize(
