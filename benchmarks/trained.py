@@ -5,7 +5,8 @@
 The bundled networks are trained anew by the scripts in ``training``, which takes from seconds
 (digits) to a quarter of an hour (characters), since only their quantized forms are bundled. Scores
 are of the test split: images or pixels that are right, in %; of characters the perplexity, in which
-less is better. ``4 bits`` rounds to the nearest, ``4 bits, GPTQ`` by what layers read.
+less is better. ``4 bits`` rounds to the nearest, ``4 bits, GPTQ`` by what layers read; fine-tuned
+weights are trained to give what the floats give.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "int8, GPTQ": {"gptq": True},
     "4 bits": {"weights": "int4"},
     "4 bits, GPTQ": {"weights": "int4", "gptq": True},
+    "int8, fine-tuned": {"finetune": ("all",)},
+    "4 bits, fine-tuned": {"weights": "int4", "finetune": ("all",)},
 }
 
 

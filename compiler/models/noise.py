@@ -287,7 +287,7 @@ class _Network:
             if name not in before:
                 continue
             integers = numpy_helper.to_array(self.constants[node.input[0]]).astype(np.float64)
-            scale, zero = (_spread(node, each, integers.shape) for each in self._scale(node))
+            scale, zero = (spread(node, each, integers.shape) for each in self._scale(node))
             floats = numpy_helper.to_array(before[name])
             if floats.shape == integers.shape:
                 sums.add(floats, (integers - zero.astype(np.float64)) * scale)
@@ -311,7 +311,7 @@ class _Network:
         return scale, np.zeros((), np.uint8)
 
 
-def _spread(node: onnx.NodeProto, values: Array, shape: Sequence[int]) -> Array:
+def spread(node: onnx.NodeProto, values: Array, shape: Sequence[int]) -> Array:
     """Scales or zero points of a dequantizer, to broadcast against its data: one, one for each
     index of its axis, or one for each block."""
     if not values.ndim:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdla.api.models import compile_to_run
 from vdla.api.modules import random_inputs
+from vdla.compiler.finetuning import Tuning, finetuned, layers_with_weights
+from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.models.accuracy import Accuracy, accuracy, check_labels, read_labels
@@ -82,26 +85,74 @@ class Frontier:
         }
 
 
-def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
+def quantize(
+    model: str | Path, output: str | Path, options: Quantize | None = None
+) -> Tuning | None:
     """Writes the QDQ form of a float model, in a file of any kind that ``compile`` takes, to
     ``output``; without ``options`` on random samples.
 
+    Returns:
+        With ``options.finetune``, the layers that were trained and what that has gained.
+
     Raises:
         ModelError: the model or the samples don't fit, or a size is open and no samples have it.
+        TraceError: a layer is to be trained in front of an operator without a gradient.
     """
     options = options or Quantize()
     require(options)
     recipe = _recipe(options)
     if options.labels is not None:  # before hours of calibration
         _labelled(float_model(onnx_file(model), options.shapes), str(model), options)
-    _quantize(onnx_file(model), output, options, recipe)
-
-
-def _quantize(file: Path, output: str | Path, options: Quantize, recipe: Recipe) -> None:
+    if options.finetune:
+        return _finetuned(model, output, options, recipe)
     quantize_model(
-        file, output, options.calibration, options.shapes, recipe, _pixels(options),
+        onnx_file(model), output, options.calibration, options.shapes, recipe, _pixels(options),
         options.progress,
     )  # fmt: skip
+    return None
+
+
+def _finetuned(model: str | Path, output: str | Path, options: Quantize, recipe: Recipe) -> Tuning:
+    """Writes a model that was quantized and trained."""
+    given, where = float_model(onnx_file(model), options.shapes), str(model)
+    samples = samples_for(given, where, options.calibration, options.shapes, _pixels(options))
+    quantizer = Quantizer(given, where, samples, _noted(samples, options), options.progress)
+    first, floats = quantizer.quantized(recipe), quantizer.floats(recipe)
+    layers = _layers_to_train(floats, first, samples, options, where)
+    tuning = finetuned(floats, first, samples, layers, options.steps, where, options.progress)
+    with atomic_write(Path(output)) as beside:
+        beside.write_bytes(tuning.model.SerializeToString())
+    return tuning
+
+
+def _layers_to_train(
+    floats: ModelProto, first: ModelProto, samples: Samples, options: Quantize, where: str
+) -> set[str]:
+    """The nodes whose weights are to be trained.
+
+    Raises:
+        ModelError: one that is named has no quantized weights.
+    """
+    names, below = chosen_by_ratio("--finetune", options.finetune)
+    known = layers_with_weights(first)
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ModelError(where, "a layer with quantized weights", f"{name}{hint}")
+    if below == inf:
+        return {*known}
+    lost = set[str]()
+    if below is not None:
+        noise = layer_noise(floats, first, first_samples(samples), options.progress)
+        lost = {each.name for each in noise.layers if each.own < below}
+    return {*names} | lost & {*known}
+
+
+def _noted(samples: Samples, options: Quantize) -> dict[str, tuple[int, ...]] | None:
+    """Sizes to note in the file: those of the samples, where the model leaves some open."""
+    sizes = {name: array.shape for name, array in samples[0].items()}
+    return sizes if options.shapes else None
 
 
 def quantization_noise(
@@ -199,8 +250,7 @@ def search_quantization(
     samples = samples_for(given, str(model), options.calibration, options.shapes, _pixels(options))
     seen, held = held_back(samples, HELD_RATIO if options.labels is None else HELD_LABELS)
     sizes = {name: array.shape for name, array in samples[0].items()}
-    noted = sizes if options.shapes else None
-    quantizer = Quantizer(given, str(model), seen, noted, options.progress)
+    quantizer = Quantizer(given, str(model), seen, _noted(samples, options), options.progress)
     floats = quantizer.floats(PLAIN)
     score = _score(floats, held, options, samples)
     best = inf if options.labels is None else score(floats)

@@ -19,6 +19,7 @@ from vdla.commands.output import (
     table,
     write_text,
 )
+from vdla.compiler.finetuning import Tuning
 from vdla.compiler.models.accuracy import Accuracy
 from vdla.compiler.models.frontier import Point
 from vdla.compiler.models.noise import Noise
@@ -135,6 +136,7 @@ class _Quantized:
     accuracy: tuple[Accuracy, Accuracy] | None
     score: tuple[float, float] | None
     frontier: Frontier | None
+    tuning: Tuning | None
 
     def to_json(self) -> dict[str, object]:
         """The figures for JSON."""
@@ -145,6 +147,7 @@ class _Quantized:
             "accuracy": dict(zip(names, map(vars, both), strict=True)) if both else None,
             "score": dict(zip(names, score, strict=True)) if score else None,
             "frontier": self.frontier.to_json() if self.frontier else None,
+            "finetuned": self.tuning.to_json() if self.tuning else None,
             "layers": [layer.to_json() for layer in noise.layers] if noise else [],
         }
 
@@ -153,11 +156,11 @@ def _quantized(
     model: Path, output: Path, options: Quantize, report: Path | None, json: bool
 ) -> _Quantized:
     """Quantizes, and measures what is asked for."""
-    frontier = noise = accuracy = score = None
+    frontier = noise = accuracy = score = tuning = None
     if options.auto:
         frontier = api.search_quantization(model, output, options, _tell)
     else:
-        api.quantize(model, output, options)
+        tuning = api.quantize(model, output, options)
     if report or json:
         of_search = frontier and frontier_noise(model, frontier, options)
         noise = of_search or api.quantization_noise(model, output, options)
@@ -165,7 +168,7 @@ def _quantized(
         accuracy = api.quantization_accuracy(model, output, options)
     elif options.labels is not None:
         score = api.quantization_score(model, output, options)
-    return _Quantized(noise, accuracy, score, frontier)
+    return _Quantized(noise, accuracy, score, frontier, tuning)
 
 
 def _show_scores(result: _Quantized) -> None:
@@ -178,11 +181,25 @@ def _show_scores(result: _Quantized) -> None:
 
 
 def _show(result: _Quantized) -> None:
-    """Prints the recipes that were tried, and the layers that lose most."""
+    """Prints the recipes that were tried, what training has gained, the layers that lose most."""
     if result.frontier is not None:
         _show_frontier(result.frontier)
+    if result.tuning is not None:
+        _show_tuning(result.tuning)
     if result.noise is not None:
         _show_noise(result.noise)
+
+
+def _show_tuning(tuning: Tuning) -> None:
+    """Says what the training of weights has gained."""
+    if not tuning.layers:
+        log.print("fine-tuning: no layer loses as much, so none was trained")
+        return
+    layers = f"{len(tuning.layers)} layer{'s' * (len(tuning.layers) > 1)}"
+    log.print(
+        f"fine-tuned {layers}: on samples that were held back, the outputs have "
+        f"{tuning.after:.1f} dB, {tuning.before:.1f} before"
+    )
 
 
 def _tell(point: Point) -> None:

@@ -25,8 +25,8 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
     "The quantization": (
         "--calibration", "--labels", "--mean", "--std", "--calibrate", "--percentile",
         "--per-tensor", "--symmetric", "--range", "--exclude", "--weights", "--bits16",
-        "--equalize", "--smooth", "--gptq", "--correct-bias", "--score", "--auto", "--drop",
-        "--snr",
+        "--equalize", "--smooth", "--gptq", "--correct-bias", "--finetune", "--steps", "--score",
+        "--auto", "--drop", "--snr",
     ),
     "The device and the host": devices.SECTION,
     "Measurement": (

@@ -218,7 +218,9 @@ class Quantize(Sized):
     many input channels. Repairs: ``equalize`` gives all channels between two layers ranges alike,
     ``smooth`` moves that share of the ranges of a normalization's channels into the weights behind
     it, ``gptq`` rounds weights by what their inputs are, and ``correct_bias`` takes the mean errors
-    of the layers' channels off their biases. ``auto`` tries all of them, in the order of their
+    of the layers' channels off their biases. ``finetune`` are layers whose weights are trained in
+    ``steps`` to give the floats' outputs, by name, "all", or "auto:DB" for those that lose more by
+    themselves. ``auto`` tries all of them, in the order of their
     cost in cycles of ``config``, and takes the first that loses no more than ``drop`` points of the
     score or, without labels, has outputs of a ratio of ``snr`` dB.
     """
@@ -281,6 +283,16 @@ class Quantize(Sized):
     correct_bias: bool = option(
         False, "--correct-bias", typed=bool, help="Take channels' mean errors off the biases."
     )
+    finetune: Sequence[str] = option(
+        (), "--finetune", typed=list[str] | None, shown=None,
+        only=[Only("calibration"), Only("auto", given=False)],
+        read=lambda texts: tuple(texts or ()), metavar="auto:DB|all|NODE",
+        help="Layers whose weights are trained; those that lose more than DB.",
+    )  # fmt: skip
+    steps: int = option(
+        200, "--steps", typed=int, only=[Only("finetune")], min=1, metavar="N",
+        help="Of fine-tuning, 8 samples each.",
+    )  # fmt: skip
     auto: bool = option(
         False, "--auto", typed=bool, help="Try all repairs, those of the fewest cycles first."
     )

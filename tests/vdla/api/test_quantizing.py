@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -13,6 +14,7 @@ from vdla import api
 from vdla.compiler.models.frontier import wide_tensors
 from vdla.options import Quantize
 from vdla.options.spelling import UsageError, chosen_by_ratio
+from vdla.support.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,10 @@ def test_nodes_that_stay_floats_by_their_ratio(floats, samples, tmp_path):
     ({"weights": "int4:16", "per_tensor": True},
      "--weights int4:16: expected scales of channels, found --per-tensor"),
     ({"bits16": ("nothing",)}, "expected a tensor of the model, found nothing"),
+    ({"finetune": ("secont",)},
+     "expected a layer with quantized weights, found secont; did you mean second?"),
+    ({"finetune": ("all",), "auto": True}, "--finetune: expected no --auto, found both"),
+    ({"steps": 7}, "--steps: expected --finetune, found none"),
 ])  # fmt: skip
 def test_what_there_is_not(option, said, floats, samples, tmp_path):
     with pytest.raises(Exception, match=said):
@@ -123,3 +129,54 @@ def test_the_command_prints_what_it_has_tried(floats, samples, tmp_path, vdla):
     assert [point["chosen"] for point in points].count(True) == 1
     assert points[0]["recipe"] == "as given"
     assert value["layers"]
+
+
+def test_layers_that_are_trained(floats, samples, tmp_path, vdla):
+    """Those that lose most, by their ratio, or by name; the command says what that has gained."""
+    np.savez(tmp_path / "x.npz", x=samples)
+    target = tmp_path / "q.onnx"
+    args = [str(floats), "-o", str(target), "--calibration", str(tmp_path / "x.npz")]
+    args += ["--weights", "int4", "--steps", "40"]
+    value = json.loads(vdla("quantize", *args, "--finetune", "all", "--json").out)["finetuned"]
+    assert sorted(value["layers"]) == ["first", "second"]
+    assert value["after"] > value["before"]
+    noise = api.quantization_noise(floats, target, Quantize({"x": samples}, weights="int4"))
+    assert noise.layers[-1].network > value["before"]
+    said = vdla("quantize", *args, "--finetune", "second").err
+    assert "fine-tuned 1 layer: on samples that were held back, the outputs have " in said
+    said = vdla("quantize", *args, "--finetune", "auto:-90").err
+    assert "fine-tuning: no layer loses as much, so none was trained" in said
+
+
+@pytest.mark.parametrize(
+    "more", [{"equalize": True}, {"bits16": ("all",)}, {"exclude": ("second",)}]
+)
+def test_training_behind_other_repairs(more, floats, samples, tmp_path):
+    """What is trained runs, and is no worse than before."""
+    how = Quantize({"x": samples}, weights="int4", **more)
+    target = tmp_path / "q.onnx"
+    tuning = api.quantize(floats, target, replace(how, finetune=("all",), steps=30))
+    assert tuning.after >= tuning.before
+    assert ("second" in tuning.layers) == ("exclude" not in more)
+    assert onnx.load(str(target)) == tuning.model
+    onnx.checker.check_model(tuning.model)
+
+
+def test_what_has_no_gradient_is_refused(samples, tmp_path):
+    """With its name, and nothing is written."""
+    weight = np.random.default_rng(0).standard_normal((4, 16, 1, 1)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], name="first"),
+        helper.make_node("GlobalLpPool", ["a"], ["y"], name="norms"),
+    ]
+    graph = helper.make_graph(
+        nodes, "floats",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 16, 8, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4, 1, 1))],
+        [numpy_helper.from_array(weight, "w")],
+    )  # fmt: skip
+    path, opsets = tmp_path / "norms.onnx", [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    with pytest.raises(UserError, match="grad: expected operators that have a gradient, found"):
+        api.quantize(path, tmp_path / "q.onnx", Quantize({"x": samples}, finetune=("all",)))
+    assert [each.name for each in tmp_path.iterdir()] == ["norms.onnx"]
