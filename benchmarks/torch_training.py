@@ -2,8 +2,8 @@
 
     python benchmarks/torch_training.py [-c CONFIG] [--epochs N] [WAY …]
 
-trains a small convolutional network on scikit-learn's digits (8 × 8 pixels, of which a fifth is for
-the test), in floats at first and then with quantization in mind:
+trains a small convolutional network on the digits of ``training`` (8 × 8 pixels, of which a fifth
+is for the test), in floats at first and then with quantization in mind:
 
     x86, qnnpack      prepare_qat of torch.ao.quantization, its configs; modules fused
     not fused         the same, with each batch normalization behind a quantized convolution
@@ -16,18 +16,18 @@ is that of every test image on the simulator. Takes about three minutes on one c
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 from torch.ao import quantization
 from torch.nn import functional as F
@@ -35,6 +35,10 @@ from torch_modules import SEED, quiet
 from torch_quantized import RECIPES, convert_pt2e
 
 import vdla
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+
+from digits import load
 
 with quiet():
     from torchao.quantization.pt2e import move_exported_model_to_eval
@@ -86,10 +90,7 @@ class Data:
 
 def digits() -> tuple[Data, Data]:
     """Images to train on and to test on."""
-    images, labels = load_digits(return_X_y=True)
-    images = (images.reshape(-1, 1, 8, 8) / 16).astype(np.float32)
-    parts = train_test_split(images, labels, test_size=0.2, random_state=SEED, stratify=labels)
-    train_x, test_x, train_y, test_y = map(torch.from_numpy, parts)
+    train_x, train_y, test_x, test_y = map(torch.from_numpy, load())
     return Data(train_x, train_y), Data(test_x, test_y)
 
 

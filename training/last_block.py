@@ -8,7 +8,7 @@ second one, the last normalization and the head are trained on turned images: pr
 gradients in 16 bits as two bytes, on the accelerator, and what is between them on the host. The
 same training in floats is beside it. Prints the scores on turned test images, cycles an image and
 images a second at the config's clock, by the accelerator alone and with the host's time by a
-model. Needs scikit-learn (extra ``dev``).
+model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Trains the bundled vision transformer with vdla, on scikit-learn's digits.
+"""Trains the bundled vision transformer with vdla, on the digits of ``digits.npz``.
 
     python training/patches.py FOLDER
 
 writes ``patches.onnx`` and ``patches_test.npz`` into a folder: the network in int8, and the
 accuracy of the float network on the test images, which are those of ``digits``. The same seeds give
-the same files on one machine. Needs scikit-learn (extra ``dev``). The bundled file is of the same
-training by numpy.
+the same files on one machine. The bundled file is of the same training by numpy.
 
 The network is ``transformers.vit`` of two blocks: patches of 2x2 pixels, with those around them,
 and a class token are 17 vectors of 32 features, in two heads. Training begins with its made-up

@@ -1,37 +1,43 @@
-"""Trains the bundled scenes network: a small U-Net that names the digit that each pixel belongs to.
+"""Trains the bundled scenes network with vdla: a small U-Net that names each pixel's digit.
 
-    python training/scenes.py
+    python training/scenes.py FOLDER
 
-writes ``scenes.onnx`` and ``scenes_test.npz`` into ``compiler/models/data``, and prints how many
-pixels the float network gets right. A **scene** is a picture of 32x32 pixels with some of
-scikit-learn's digits in it, light ones on dark noise; a pixel's class is its digit, or 10 for the
-ground. Numpy's gradient descent takes about ten minutes on two cores; the same seeds give the same
-files on one machine. Needs scikit-learn (extra ``dev``).
+writes ``scenes.onnx`` and ``scenes_test.npz`` into a folder, and prints how many pixels the float
+network gets right. A **scene** is a picture of 32x32 pixels with some digits of ``digits.npz`` in
+it, light ones on dark noise; a pixel's class is its digit, or 10 for the ground. The same seeds
+give the same files on one machine. The bundled file is of the same training by numpy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import digits
 import numpy as np
 import onnx
+from descent import compiled, descend, falling, folder_of
+from digits import neighbourhoods
 from onnx import helper, numpy_helper
 
+import vdla
 from vdla.compiler.graph.types import Array
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 from vdla.compiler.models.quantizer import quantize_model
 
-DATA = Path(__file__).parents[1] / "compiler" / "models" / "data"
 SEED = 11
 SIDE, DIGIT = 32, 8  # of a scene and of a digit, in pixels
 GROUND = 10
 CLASSES = 11
 INK = 0.3  # a pixel at least so bright is the digit's
 STEPS, BATCH, RATE = 2000, 16, 3e-3
+GROUND_WEIGHT = 0.3  # of a pixel of the ground in the loss
 TESTS = 64
+SHAPES = {  # of weights: those of layers with one bias for each output, and those that grow images
+    "down0": (16, 1, 3, 3), "down1": (32, 16, 3, 3), "bottom1": (64, 32, 3, 3),
+    "bottom2": (64, 64, 3, 3), "up1": (64, 32, 2, 2), "merge1": (32, 64, 3, 3),
+    "up0": (32, 16, 2, 2), "merge0": (16, 32, 3, 3), "classes": (CLASSES, 16, 1, 1),
+}  # fmt: skip
 Params = dict[str, Array]
 
 
@@ -59,218 +65,119 @@ def scenes(
     return np.rint(x * 255) / np.float32(255), y
 
 
-# The network and its gradients -------------------------------------------------------------------
+# The network -------------------------------------------------------------------------------------
 
 
-def columns(x: Array) -> Array:
-    """[N, C*9, H*W]: the 3x3 neighbourhood of every pixel, zeros outside."""
-    n, c, h, w = x.shape
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    parts = [padded[:, :, r : r + h, s : s + w] for r in range(3) for s in range(3)]
-    return np.stack(parts, axis=2).reshape(n, c * 9, h * w)
+def initial(rng: np.random.Generator) -> Params:
+    """He-initialised weights and zero biases."""
+    result: Params = {}
+    for name, shape in SHAPES.items():
+        scale = np.sqrt(2.0 / np.prod(shape[1:]))
+        result[f"{name}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
+        if not name.startswith("up"):
+            result[f"{name}.bias"] = np.zeros(shape[0], np.float32)
+    return result
 
 
-def uncolumns(g: Array, shape: tuple[int, ...]) -> Array:
-    """The adjoint of :func:`columns`: adds every neighbourhood's gradient back to its pixels."""
-    n, c, h, w = shape
-    padded = np.zeros((n, c, h + 2, w + 2))
-    parts = g.reshape(n, c, 9, h, w)
-    for k in range(9):
-        r, s = divmod(k, 3)
-        padded[:, :, r : r + h, s : s + w] += parts[:, :, k]
-    return padded[:, :, 1:-1, 1:-1]
+def layer(p: Params, name: str, x: Array) -> Array:
+    """A convolution that keeps the size: [N, H, W, C] to [N, H, W, channels]."""
+    (n, h, w, _), weight = x.shape, p[f"{name}.weight"]
+    seen = neighbourhoods(x) if weight.shape[2] == 3 else x
+    taps = weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[0])
+    sums = seen.reshape(n * h * w, -1) @ taps
+    return (sums + p[f"{name}.bias"]).reshape(n, h, w, -1)
 
 
-@dataclass
-class Network:
-    """Operators in a row, each of which notes how its gradient goes back, and its ONNX node."""
-
-    params: Params
-    values: dict[str, Array]
-    rng: np.random.Generator
-    backs: list[tuple[str, Sequence[str], Callable[[Array], Sequence[Array]]]] = field(
-        default_factory=list
-    )
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    gradients: Params = field(default_factory=dict)
-
-    def conv(self, name: str, x: str, channels: int, kernel: int = 3) -> str:
-        """A convolution that keeps the size."""
-        value = self.values[x]
-        shape = (channels, value.shape[1], kernel, kernel)
-        weight, bias = self.param(f"{name}.weight", shape), self.param(f"{name}.bias", (channels,))
-        seen = columns(value) if kernel == 3 else flat(value)
-        matrix = weight.reshape(channels, -1)
-        result = (matrix @ seen).reshape(len(value), channels, *value.shape[2:])
-
-        def back(d: Array) -> Sequence[Array]:
-            d = flat(d)
-            self.gradients[f"{name}.weight"] = product(d, seen).reshape(shape)
-            self.gradients[f"{name}.bias"] = d.sum(axis=(0, 2))
-            spread = matrix.T @ d
-            if kernel == 3:
-                return (uncolumns(spread, value.shape).astype(value.dtype),)
-            return (spread.reshape(value.shape),)
-
-        inputs = [x, f"{name}.weight", f"{name}.bias"]
-        pads = {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4}
-        self.nodes.append(helper.make_node("Conv", inputs, [name], name=name, **pads))
-        return self.emit(name, [x], result + bias[:, None, None], back)
-
-    def silu(self, x: str) -> str:
-        """``x * sigmoid(x)``."""
-        value = self.values[x]
-        gate = 1 / (1 + np.exp(np.minimum(-value, 80)))
-        factor, name = f"{x}.sigmoid", f"{x}.silu"
-        self.nodes.append(helper.make_node("Sigmoid", [x], [factor], name=factor))
-        self.nodes.append(helper.make_node("Mul", [x, factor], [name], name=name))
-        slope = gate * (1 + value * (1 - gate))
-        return self.emit(name, [x], value * gate, lambda d: (d * slope,))
-
-    def pool(self, name: str, x: str) -> str:
-        """The largest of each four pixels."""
-        value = self.values[x]
-        n, c, h, w = value.shape
-        fours = value.reshape(n, c, h // 2, 2, w // 2, 2)
-        result = fours.max(axis=(3, 5))
-        winners = fours == result[:, :, :, None, :, None]
-        share = winners / winners.sum(axis=(3, 5), keepdims=True)
-
-        def back(d: Array) -> Sequence[Array]:
-            return ((share * d[:, :, :, None, :, None]).reshape(value.shape).astype(value.dtype),)
-
-        window = {"kernel_shape": [2, 2], "strides": [2, 2]}
-        self.nodes.append(helper.make_node("MaxPool", [x], [name], name=name, **window))
-        return self.emit(name, [x], result, back)
-
-    def grow(self, name: str, x: str, channels: int) -> str:
-        """A transposed convolution to twice the size: each pixel becomes four."""
-        value = self.values[x]
-        n, c, h, w = value.shape
-        weight = self.param(f"{name}.weight", (c, channels, 2, 2))
-        matrix = weight.reshape(c, -1)
-
-        def woven(parts: Array) -> Array:
-            return parts.reshape(n, channels, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3)
-
-        def back(d: Array) -> Sequence[Array]:
-            parts = d.reshape(n, channels, h, 2, w, 2).transpose(0, 1, 3, 5, 2, 4)
-            parts = parts.reshape(n, channels * 4, h * w)
-            self.gradients[f"{name}.weight"] = product(flat(value), parts).reshape(weight.shape)
-            return ((matrix @ parts).reshape(value.shape),)
-
-        window = {"kernel_shape": [2, 2], "strides": [2, 2]}
-        inputs = [x, f"{name}.weight"]
-        self.nodes.append(helper.make_node("ConvTranspose", inputs, [name], name=name, **window))
-        result = woven(matrix.T @ flat(value)).reshape(n, channels, 2 * h, 2 * w)
-        return self.emit(name, [x], result, back)
-
-    def concat(self, name: str, a: str, b: str) -> str:
-        """Channels side by side."""
-        first = self.values[a].shape[1]
-        result = np.concatenate([self.values[a], self.values[b]], axis=1)
-        self.nodes.append(helper.make_node("Concat", [a, b], [name], name=name, axis=1))
-        return self.emit(name, [a, b], result, lambda d: (d[:, :first], d[:, first:]))
-
-    def param(self, name: str, shape: tuple[int, ...]) -> Array:
-        """A parameter; He-initialised weights and zero biases at the first use."""
-        if name not in self.params:
-            fan_in = int(np.prod(shape[1:]))
-            scale = np.sqrt(2.0 / fan_in) if len(shape) > 1 else 0.0
-            self.params[name] = (self.rng.standard_normal(shape) * scale).astype(np.float32)
-        return self.params[name]
-
-    def emit(
-        self,
-        name: str,
-        inputs: Sequence[str],
-        value: Array,
-        back: Callable[[Array], Sequence[Array]],
-    ) -> str:
-        """Notes a result and how its gradient goes to what it was made of."""
-        self.values[name] = value
-        self.backs.append((name, inputs, back))
-        return name
-
-    def backward(self, name: str, d: Array) -> None:
-        """Fills ``gradients`` from the gradient of one result."""
-        grads = {name: d}
-        for result, inputs, back in reversed(self.backs):
-            for each, part in zip(inputs, back(grads.pop(result)), strict=True):
-                grads[each] = grads[each] + part if each in grads else part
+def silu(x: Array) -> Array:
+    """``x * sigmoid(x)``."""
+    return x * vdla.sigmoid(x)
 
 
-def flat(x: Array) -> Array:
-    """[N, C, H, W] as [N, C, H*W]."""
-    return x.reshape(*x.shape[:2], -1)
+def halved(x: Array) -> Array:
+    """The largest of each four pixels."""
+    n, h, w, c = x.shape
+    return x.reshape(n, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
 
 
-def product(a: Array, b: Array) -> Array:
-    """Σ a[n, i, p] * b[n, j, p] over n and p."""
-    return np.asarray((a @ b.transpose(0, 2, 1)).sum(axis=0))
+def grown(p: Params, name: str, x: Array) -> Array:
+    """A transposed convolution to twice the size: each pixel becomes four."""
+    (n, h, w, c), weight = x.shape, p[f"{name}.weight"]
+    channels = weight.shape[1]
+    parts = x.reshape(n * h * w, c) @ weight.transpose(0, 2, 3, 1).reshape(c, -1)
+    whole = parts.reshape(n, h, w, 2, 2, channels).transpose(0, 1, 3, 2, 4, 5)
+    return whole.reshape(n, 2 * h, 2 * w, channels)
 
 
-def unet(net: Network) -> str:
-    """Two levels down, two up; the name of the logits [N, 11, 32, 32]."""
-    x, skipped = "scene", []
-    for level, channels in enumerate((16, 32)):
-        x = net.silu(net.conv(f"down{level}", x, channels))
-        skipped.append(x)
-        x = net.pool(f"pool{level}", x)
-    x = net.silu(net.conv("bottom1", x, 64))
-    x = net.silu(net.conv("bottom2", x, 64))
-    for level, channels in ((1, 32), (0, 16)):
-        up = net.grow(f"up{level}", x, channels)
-        x = net.silu(
-            net.conv(f"merge{level}", net.concat(f"cat{level}", skipped[level], up), channels)
-        )
-    return net.conv("classes", x, CLASSES, kernel=1)
+def logits(p: Params, scenes: Array) -> Array:
+    """The network's result [N, 32, 32, 11] for scenes [N, 1, 32, 32]: two levels down, two up."""
+    x, skipped = scenes.reshape(len(scenes), SIDE, SIDE, 1), []
+    for level in range(2):
+        skipped.append(silu(layer(p, f"down{level}", x)))
+        x = halved(skipped[-1])
+    x = silu(layer(p, "bottom2", silu(layer(p, "bottom1", x))))
+    for level in (1, 0):
+        both = np.concatenate([skipped[level], grown(p, f"up{level}", x)], axis=3)
+        x = silu(layer(p, f"merge{level}", both))
+    return layer(p, "classes", x)
 
 
-def gradients(params: Params, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Params]:
-    """The cross-entropy of pixels, and its gradient."""
-    net = Network(params, {"scene": x}, rng)
-    logits = net.values[name := unet(net)]
-    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probability = exp / exp.sum(axis=1, keepdims=True)
-    wanted = np.take_along_axis(probability, y[:, None].astype(np.int64), axis=1)
-    hot = y[:, None] == np.arange(CLASSES)[None, :, None, None]
-    weight = np.where(y == GROUND, 0.3, 1.0)[:, None].astype(np.float32)
-    net.backward(name, (probability - hot) * weight / y.size)
-    return float(-(np.log(wanted + 1e-9) * weight).mean()), net.gradients
+def loss(p: Params, scenes: Array, classes: Array) -> Array:
+    """The mean cross-entropy of pixels in nats, less of it for the ground's."""
+    result = logits(p, scenes).reshape(-1, CLASSES)
+    above = result - result.max(axis=1, keepdims=True)
+    wanted = classes.reshape(-1, 1)
+    likely = np.sum(np.where(wanted == np.arange(CLASSES), above, 0.0), axis=1)
+    weights = np.where(wanted == GROUND, np.float32(GROUND_WEIGHT), np.float32(1)).reshape(-1)
+    return np.mean(weights * (np.log(np.sum(np.exp(above), axis=1)) - likely))
 
 
-def train(pictures: Array, labels: Array) -> Params:
+def batches(
+    pictures: Array, labels: Array, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """Scenes of one step after another, and their pixels' classes."""
+    while True:
+        x, y = scenes(pictures, labels, BATCH, rng)
+        yield x, y.astype(np.int64)
+
+
+def train(pictures: Array, labels: Array, steps: int = STEPS) -> Params:
     """Adam, the rate falling to zero along a cosine."""
-    rng = np.random.default_rng(SEED)
-    params: Params = {}
-    mean: Params = {}
-    square: Params = {}
-    for step in range(1, STEPS + 1):
-        loss, g = gradients(params, *scenes(pictures, labels, BATCH, rng), rng)
-        rate = RATE * 0.5 * (1 + np.cos(np.pi * step / STEPS))
-        for k, v in g.items():
-            mean[k] = 0.9 * mean.get(k, np.zeros_like(v)) + 0.1 * v
-            square[k] = 0.999 * square.get(k, np.zeros_like(v)) + 0.001 * v * v
-            m, s = mean[k] / (1 - 0.9**step), square[k] / (1 - 0.999**step)
-            params[k] = (params[k] - rate * m / (np.sqrt(s) + 1e-8)).astype(np.float32)
-        if step % 100 == 0:
-            print(f"step {step} of {STEPS}: loss {loss:.4f}", flush=True)
-    return params
+    rng, adam = np.random.default_rng(SEED), vdla.optim.Adam()
+    batch = batches(pictures, labels, rng)
+    step = compiled(loss, adam)
+    return descend(step, adam, initial(rng), batch, falling(RATE, steps))[0]
 
 
 def model(params: Params) -> onnx.ModelProto:
     """The float ONNX network for one scene."""
-    net = Network(
-        params, {"scene": np.zeros((1, 1, SIDE, SIDE), np.float32)}, np.random.default_rng()
-    )
-    name = unet(net)
+    nodes = list[onnx.NodeProto]()
+
+    def add(op: str, name: str, inputs: list[str], **fields: object) -> str:
+        nodes.append(helper.make_node(op, inputs, [name], name=name, **fields))
+        return name
+
+    def conv(name: str, x: str) -> str:
+        size = SHAPES[name][2]
+        window = {"kernel_shape": [size] * 2, "pads": [size // 2] * 4}
+        return add("Conv", name, [x, f"{name}.weight", f"{name}.bias"], **window)
+
+    def activated(x: str) -> str:
+        return add("Mul", f"{x}.silu", [x, add("Sigmoid", f"{x}.sigmoid", [x])])
+
+    window = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    x, skipped = "scene", []
+    for level in range(2):
+        skipped.append(activated(conv(f"down{level}", x)))
+        x = add("MaxPool", f"pool{level}", [skipped[-1]], **window)
+    x = activated(conv("bottom2", activated(conv("bottom1", x))))
+    for level in (1, 0):
+        up = add("ConvTranspose", f"up{level}", [x, f"up{level}.weight"], **window)
+        both = add("Concat", f"cat{level}", [skipped[level], up], axis=1)
+        x = activated(conv(f"merge{level}", both))
+    sizes = {"scene": (1, 1, SIDE, SIDE), conv("classes", x): (1, CLASSES, SIDE, SIDE)}
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in sizes.items()]
     weights = [numpy_helper.from_array(v, k) for k, v in params.items()]
-    ends = [
-        helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, net.values[n].shape)
-        for n in ("scene", name)
-    ]
-    graph = helper.make_graph(net.nodes, "scenes", ends[:1], ends[1:], weights)
+    graph = helper.make_graph(nodes, "scenes", ends[:1], ends[1:], weights)
     opsets = [helper.make_opsetid("", OPSET)]
     return helper.make_model(
         graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="vdla"
@@ -279,19 +186,18 @@ def model(params: Params) -> onnx.ModelProto:
 
 def predicted(params: Params, x: Array) -> Array:
     """The classes of pixels [N, 32, 32] that the float network gives."""
-    net = Network(params, {"scene": x}, np.random.default_rng())
-    return np.asarray(net.values[unet(net)].argmax(axis=1))
+    return np.asarray(vdla.fn(logits)(params, x)).argmax(axis=3)
 
 
-def main(folder: Path = DATA) -> tuple[float, float]:
+def main(folder: Path, steps: int = STEPS) -> tuple[float, float]:
     """Trains, quantizes and writes; the float network's share of right pixels, of all and of
     digits alone."""
     x, labels, test, test_labels = digits.load()
-    params = train(x, labels)
+    params = train(x, labels, steps)
     images, classes = scenes(test, test_labels, TESTS, np.random.default_rng(SEED + 1))
     samples, _ = scenes(x, labels, 32, np.random.default_rng(SEED + 2))
-    float_model = model(params)
-    quantize_model(float_model, folder / "scenes.onnx", [{"scene": s[None]} for s in samples])
+    folder.mkdir(parents=True, exist_ok=True)
+    quantize_model(model(params), folder / "scenes.onnx", [{"scene": s[None]} for s in samples])
     right = predicted(params, images) == classes
     truth = np.array([right.mean(), right[classes != GROUND].mean()], np.float32)
     np.savez_compressed(
@@ -304,4 +210,5 @@ def main(folder: Path = DATA) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    print("float accuracy on the test scenes: {:.4f} of pixels, {:.4f} of digits'".format(*main()))
+    shares = main(folder_of(__doc__))
+    print("float accuracy on the test scenes: {:.4f} of pixels, {:.4f} of digits'".format(*shares))

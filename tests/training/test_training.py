@@ -60,6 +60,27 @@ def test_characters_learn():
     assert vdla.fn(script.loss)(p, tests[:, :-1], tests[:, 1:]) < alone
 
 
+@pytest.mark.long
+def test_scenes_learn(tmp_path):
+    """Sixty steps of two thousand: most pixels are the ground's, and digits are told from it."""
+    script = load_script("training/scenes.py")
+    every, own = script.main(tmp_path, steps=60)
+    assert every > 0.7
+    assert own > 0.3
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["scenes.onnx", "scenes_test.npz"]
+
+
+def test_scenes_are_the_files():
+    """What is trained is the network that the file has."""
+    ort = pytest.importorskip("onnxruntime")
+    script = load_script("training/scenes.py")
+    p = script.initial(np.random.default_rng(0))
+    x = np.random.default_rng(1).uniform(0, 1, (1, 1, 32, 32)).astype(np.float32)
+    (want,) = ort.InferenceSession(script.model(p).SerializeToString()).run(None, {"scene": x})
+    result = vdla.fn(script.logits)(p, x).transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["characters", "patches"])
 def test_the_others_are_the_files(name):
     """What is trained is the network that the file has."""

@@ -160,27 +160,6 @@ def test_scenes_is_one_stream():
     np.testing.assert_array_equal(vdla.run(module, scene).outputs["classes"], want)
 
 
-@pytest.mark.long
-def test_scenes_gradient():
-    """The training script's backward pass against finite differences."""
-    script = load_script("training/scenes.py")
-    rng = np.random.default_rng(0)
-    pictures, labels = rng.uniform(0, 1, (20, 1, 8, 8)).astype(np.float32), np.arange(20) % 10
-    x, y = script.scenes(pictures, labels, 2, rng)
-    params = {}
-    script.gradients(params, x, y, rng)
-    params = {key: value.astype(np.float64) for key, value in params.items()}
-    _, g = script.gradients(params, x.astype(np.float64), y, rng)
-    for key, value in params.items():
-        place = tuple(rng.integers(0, n) for n in value.shape)
-        value[place] += 1e-5
-        up, _ = script.gradients(params, x.astype(np.float64), y, rng)
-        value[place] -= 2e-5
-        down, _ = script.gradients(params, x.astype(np.float64), y, rng)
-        value[place] += 1e-5
-        assert g[key][place] == pytest.approx((up - down) / 2e-5, rel=1e-3, abs=1e-7), key
-
-
 def test_models_are_cached_and_rebuilt_alike(tmp_path, monkeypatch):
     monkeypatch.setenv("VDLA_CACHE", str(tmp_path / "cache"))
     path = model_paths("resnet18-convs")["C11"]
