@@ -18,7 +18,7 @@ from vdla.compiler.autodiff.reverse import Reverse
 from vdla.compiler.autodiff.rules import variable
 from vdla.compiler.graph.ops.control import typed
 from vdla.compiler.tracing.arrays import STACK, Array, name_of
-from vdla.compiler.tracing.control import Value, nested
+from vdla.compiler.tracing.control import Value, nested, scan
 from vdla.compiler.tracing.errors import TraceError
 from vdla.compiler.tracing.fn import fn
 from vdla.compiler.tracing.nodes import array
@@ -65,6 +65,24 @@ def grad(function: Callable[..., Value], argnums: Places = 0) -> Callable[..., V
         return cast("tuple[Value, Value]", both(*args))[1]
 
     return gradients
+
+
+def remat(function: Callable[..., Value]) -> Callable[..., Value]:
+    """The function, of which a gradient keeps nothing but the arguments: going back, it is computed
+    once more. That is a third more time, and memory for one such function in the place of all.
+
+    It is a loop of one turn, and goes back as loops do.
+    """
+
+    @wraps(function)
+    def again(*args: Value) -> Value:
+        if not STACK.traces:
+            return function(*args)
+        _, rows = scan(lambda state, _: (state, function(*args)), (), None, length=1)
+        results = nested(rows)
+        return results.build([each[0] for each in results.arrays])
+
+    return again
 
 
 def _both(function: Callable[..., Value], argnums: Places, args: Sequence[Value]) -> Value:

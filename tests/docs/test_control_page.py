@@ -18,4 +18,4 @@ def test_the_code_prints_what_stands_below_it(capsys, tmp_path, monkeypatch):
 
 
 def test_all_code_is_run():
-    assert len(BLOCKS) == PAGE.count("```python") == 8
+    assert len(BLOCKS) == PAGE.count("```python") == 9

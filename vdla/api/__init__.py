@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
     from vdla.compiler.autodiff import optim
-    from vdla.compiler.autodiff.grad import grad, value_and_grad
+    from vdla.compiler.autodiff.grad import grad, remat, value_and_grad
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.tracing.control import cond, scan, while_loop
@@ -71,7 +71,7 @@ HOMES = {
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
-    "vdla.compiler.autodiff.grad": ("grad", "value_and_grad"),
+    "vdla.compiler.autodiff.grad": ("grad", "remat", "value_and_grad"),
     "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
     "vdla.compiler.tracing.elements": (
         "dynamic_matmul", "erf", "gelu", "relu", "sigmoid", "softmax",
@@ -88,9 +88,9 @@ __all__ = [
     "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad",
     "host_time", "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile",
     "prune", "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
-    "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
-    "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",
-    "while_loop",
+    "register_operator", "relu", "remat", "run", "same_schedule", "scan", "search_quantization",
+    "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
+    "value_and_grad", "while_loop",
 ]  # fmt: skip
 
 

@@ -186,3 +186,41 @@ def test_arguments_of_integers_and_places_that_are_not_there():
         vdla.grad(lambda n: np.sum(n * 1.0))(np.arange(3))
     with pytest.raises(TraceError, match="expected argnums below 1, found 1"):
         vdla.grad(lambda x: np.sum(x), argnums=1)(H)
+
+
+def test_what_is_computed_once_more_has_the_same_gradient():
+    """In nested arguments, with integers among them and of several results; with less memory."""
+    rng = np.random.default_rng(5)
+    x, w = rng.standard_normal((64, 32), np.float32), rng.standard_normal((32, 32), np.float32) / 6
+    chosen = np.arange(64) % 2 == 0
+
+    def block(p, x, some):
+        y = np.tanh(np.tanh(x @ p["w"]) * 1.1)
+        return x + y, np.sum(np.where(some.reshape(-1, 1), y, 0.0))
+
+    def slopes(layer):
+        def loss(p):
+            y, total = x, np.float32(0)
+            for _ in range(6):
+                y, part = layer(p, y, chosen)
+                total = total + part
+            return np.mean(y * y) + total
+
+        return vdla.fn(lambda w: vdla.value_and_grad(loss)({"w": w}))
+
+    plain, again = slopes(block), slopes(vdla.remat(block))
+    for one, other in zip(plain(w), again(w), strict=True):
+        one, other = (each["w"] if isinstance(each, dict) else each for each in (one, other))
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    sizes = [f.compile(w).metadata["memory"]["activations"] for f in (plain, again)]
+    assert sizes[1] < 0.7 * sizes[0]
+    np.testing.assert_array_equal(
+        vdla.remat(block)({"w": w}, x, chosen)[0], block({"w": w}, x, chosen)[0]
+    )
+
+
+def test_second_derivatives_of_what_is_computed_once_more():
+    def cube(x):
+        return vdla.remat(lambda x: x * x * x)(x)
+
+    assert vdla.grad(lambda x: vdla.grad(cube)(x) ** 2)(np.float32(2)) == pytest.approx(288)
