@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     )
     from vdla.api.ready import prepare as prepare
     from vdla.api.runs import check, explain, profile, run
+    from vdla.api.searching import search
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
     from vdla.compiler.autodiff import optim
     from vdla.compiler.autodiff.grad import grad, value_and_grad
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
+    from vdla.compiler.targets.search.knobs import Knobs
     from vdla.compiler.text import ParseError
     from vdla.compiler.tracing.control import cond, scan, while_loop
     from vdla.compiler.tracing.elements import erf, gelu, relu, sigmoid, softmax
@@ -60,9 +62,11 @@ HOMES = {
     ),
     "vdla.api.ready": ("prepare",),
     "vdla.api.runs": ("check", "explain", "profile", "run"),
+    "vdla.api.searching": ("search",),
     "vdla.api.synthesis": ("synth",),
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
+    "vdla.compiler.targets.search.knobs": ("Knobs",),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.autodiff.grad": ("grad", "value_and_grad"),
     "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
@@ -75,13 +79,13 @@ HOMES = {
 }  # fmt: skip
 MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
-    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
+    "ACC", "INP", "WGT", "Knobs", "ParseError", "UserError", "build", "check", "compare", "compile",
+    "cond", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
     "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile", "prune",
     "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
-    "register_operator", "relu", "run", "same_schedule", "scan", "search_quantization", "set_at",
-    "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune", "value_and_grad",
-    "while_loop",
+    "register_operator", "relu", "run", "same_schedule", "scan", "search", "search_quantization",
+    "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
+    "value_and_grad", "while_loop",
 ]  # fmt: skip
 
 

@@ -94,7 +94,8 @@ def build(
             OpenCL C; or NVIDIA's architecture, as "sm_80", the same by PTX.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
-        records: a log of ``tune`` for the target "cpu", whose best schedule replaces the program's.
+        records: a log of ``tune`` for the target "cpu", or of ``search`` for it or a config, whose
+            best schedule replaces the program's.
 
     Raises:
         ScheduleError: a size is missing, or a primitive doesn't apply to loops of these sizes.
@@ -113,9 +114,12 @@ def build(
         what = "sizes of a schedule with te.var" if sizes else "a schedule with records"
         raise BuildError(f"build: expected {what}, found a function")
     if records is not None and isinstance(program, Schedule):
-        if target != HOST:
-            raise BuildError(f'build: expected the target "cpu" with records, found {target}')
-        program = with_records(program, records)
+        if target == GPU or str(target).startswith(PREFIX):
+            expected = 'build: expected the target "cpu" or a config with records'
+            raise BuildError(f"{expected}, found {target}")
+        program = with_records(
+            program, records, None if target == HOST else resolve(target, settings)
+        )
     func = with_promises(_function(program))
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}
