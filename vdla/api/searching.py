@@ -4,10 +4,10 @@ def schedule(s, knobs):
     yo, yi = knobs.split("rows", s[C], s[C].axis[0])
     ...
 
-found = vdla.search(C, schedule, log="log", target="paper", trials=64)
-found.knobs, found.cost                   # {"rows": 16}, cycles
-kernel = found.build([A, B, C])           # as vdla.build with the best schedule
-found.plot("best.svg")                    # the best of so many trials
+result = vdla.search(C, schedule, log="log", target="paper", trials=64)
+result.knobs, result.cost                   # {"rows": 16}, cycles
+kernel = result.build([A, B, C])           # as vdla.build with the best schedule
+result.plot("best.svg")                    # the best of so many trials
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Search:
 
     @property
     def knobs(self) -> Mapping[str, Value]:
-        """The best schedule's values of the knobs, which ``vdla.Knobs(**found.knobs)`` takes."""
+        """The best schedule's values of the knobs, which ``vdla.Knobs(**result.knobs)`` takes."""
         return self._best.knobs
 
     @property

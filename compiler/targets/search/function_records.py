@@ -62,7 +62,7 @@ class FunctionRecord(Record):
         made = cls(*key, steps, o.status, o.seconds, o.reference, o.spread, o.note)
         return replace(made, threads=threads, knobs=knobs)
 
-    def to_json(self) -> Line:
+    def to_json(self) -> Mapping[str, object]:
         """The line as a dictionary, without its schema; without knobs where there are none."""
         line = super().to_json()
         return {name: value for name, value in line.items() if name != "knobs" or value is not None}

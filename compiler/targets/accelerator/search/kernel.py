@@ -28,6 +28,7 @@ from vdla.compiler.targets.search.function import Function, result_of
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
 from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.compiler.tir.ir.stmt import THREADS
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config
 
@@ -90,8 +91,8 @@ class AcceleratorFunction(Function):
         return standalone(linker, kernel.tensors, {})
 
     def features(self, trace: Sequence[Step]) -> Floats:
-        """What is counted in the scheduled loops, in the order of ``FEATURES``."""
-        counts: Counter[str] = Counter(threads=1)
+        """Counts of the scheduled loops, in the order of ``FEATURES``."""
+        counts: Counter[str] = Counter()
         for stmt, loops in _nested(self.code(trace).body, ()):
             counts.update(_counted(stmt, loops))
         return np.array([log2(1 + counts[name]) for name in COUNTED])
@@ -111,7 +112,7 @@ def _nested(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[Fo
 
 
 def _counted(stmt: Stmt, loops: tuple[For, ...]) -> Counter[str]:
-    """What a statement alone adds to the counts."""
+    """Counts of a statement alone, with the steps of the loops around it."""
     result: Counter[str] = Counter()
     match stmt:
         case Evaluate(call):
@@ -125,8 +126,9 @@ def _counted(stmt: Stmt, loops: tuple[For, ...]) -> Counter[str]:
         case Alloc(buffer, _) if buffer.scope in SCOPES:
             size = buffer.size * buffer.copies * np.dtype(buffer.dtype).itemsize
             result[f"bits {buffer.scope}"] = 8 * size
-        case For(_, extent, "vthread", _, _, _):
-            result["threads"] = extent
+        case For(_, extent, "vthread", _, _, notes):
+            dealt = dict(notes).get(THREADS)
+            result["threads"] = dealt if isinstance(dealt, int) else extent
     return result
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from vdla.compiler.schedule.trace import Trace, from_json, to_json
-from vdla.compiler.search.records import Line, Record, Records, own_version
+from vdla.compiler.search.records import Record, Records, own_version
 from vdla.compiler.targets.accelerator.search.kernel import AcceleratorFunction
 from vdla.compiler.targets.accelerator.search.simulation import Cycles
 from vdla.compiler.targets.accelerator.search.workload import sources
@@ -83,7 +83,7 @@ class KernelRecord(Record):
         return self.isa == isa_hash()
 
     @classmethod
-    def foreign(cls, line: Line) -> str | None:
+    def foreign(cls, line: Mapping[str, object]) -> str | None:
         """Description of a line that isn't such a record; None where nobody knows."""
         return next((text for mark, text in OTHERS.items() if mark in line), None)
 
