@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from vdla.compiler.tracing.shapes import set_at
     from vdla.compiler.user import register_operator
     from vdla.kernels.build import build, intrinsics, parse
+    from vdla.kernels.script import Buffer, prim_func
     from vdla.support.errors import UserError
 
 HOMES = {
@@ -75,17 +76,18 @@ HOMES = {
     "vdla.compiler.tracing.shapes": ("set_at",),
     "vdla.compiler.user": ("register_operator",),
     "vdla.kernels.build": ("build", "intrinsics", "parse"),
+    "vdla.kernels.script": ("Buffer", "prim_func"),
     "vdla.support.errors": ("UserError",),
 }  # fmt: skip
 MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
-    "ACC", "INP", "WGT", "Knobs", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "cond", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad", "host_time",
-    "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile", "prune",
-    "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
-    "register_operator", "relu", "run", "same_schedule", "scan", "search", "search_quantization",
-    "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
-    "value_and_grad", "while_loop",
+    "ACC", "INP", "WGT", "Buffer", "Knobs", "ParseError", "UserError", "build", "check", "compare",
+    "compile", "cond", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad",
+    "host_time", "intrinsics", "load", "network", "offload", "optim", "package", "parse",
+    "prim_func", "profile", "prune", "quantization_accuracy", "quantization_noise",
+    "quantization_score", "quantize", "register_operator", "relu", "run", "same_schedule", "scan",
+    "search", "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax", "sweep",
+    "synth", "te", "tune", "value_and_grad", "while_loop",
 ]  # fmt: skip
 
 
