@@ -69,7 +69,7 @@ class ScriptExprs:
         self.bound[name] = (thing, getattr(node, "lineno", 1))
 
     def known(self, kind: type[Thing], what: str, node: ast.expr) -> Thing:
-        """What a name means.
+        """Meaning of a name.
 
         Raises:
             ParseError: nothing of that kind has the name.

@@ -137,7 +137,7 @@ class Search:
 
 def search(
     outputs: Tensor | Sequence[Tensor],
-    schedule: Scheduler,
+    schedule: Scheduler | None = None,
     *,
     log: str | Path,
     target: str | Path | Config = "paper",
@@ -149,7 +149,8 @@ def search(
         outputs: the tensor to be computed.
         schedule: ``schedule(s, knobs)`` applies primitives to ``s``, a schedule of the tensor
             without any, and declares knobs (:class:`vdla.Knobs`). It is called often, and must do
-            the same each time for the same values.
+            the same each time for the same values. On the accelerator there may be none: rules
+            derive schedules from the expression.
         log: records; resumed if they are there.
         target: as ``vdla.build`` takes it: a config, its name or TOML file; "cpu", or another
             processor, as "x86-64-v3"; "gpu".
@@ -164,9 +165,13 @@ def search(
         DeviceError: there is no GPU.
         FarmError: no worker is left that answers; the log has what was measured.
     """
-    if not callable(schedule):
-        raise KnobError(f"search: expected a function of a schedule and knobs, found {schedule!r}")
     known = isinstance(target, str) and target in tuning.TASKS
+    if not callable(schedule) and (known or schedule is not None):
+        hint = '; vdla.tune(tensor, log, target="cpu", strategy="sketch") derives schedules'
+        raise KnobError(
+            f"search: expected a function of a schedule and knobs, found {schedule!r}"
+            + (hint if schedule is None else "")
+        )
     where = {"target": target} if known else {"target": tuning.ACCELERATOR, "config": target}
     how = options_of("search", Tune, (), {**options, **where, "log": log})
     _check(how, None if known else target)
@@ -192,11 +197,12 @@ def _check(options: Tune, config: object) -> None:
     tuning.check_searcher(options, SEARCHERS)
 
 
-def _task(s: Schedule, schedule: Scheduler, options: Tune) -> AnyKnobTask:
+def _task(s: Schedule, schedule: Scheduler | None, options: Tune) -> AnyKnobTask:
     """The search for a schedule's tensor on the machine of some options."""
     s, _ = with_sizes(s, None)
     if options.target == tuning.ACCELERATOR:
         return CycleKnobTask.of(AcceleratorFunction.of(s, tuning.machine(options)), schedule)
+    assert schedule is not None  # which search refuses elsewhere
     needs = () if options.farm is None else (tuning.resource_of(options.target),)
     if options.target == GPU:
         gpu = GpuKernelFunction.of(s, Gpu.of(find_gpu()))

@@ -55,10 +55,15 @@ Decide = Callable[[Node], int]
 
 @dataclass(eq=False)
 class KnobSpace:
-    """The schedules of a function by a user's schedule function; ``codes`` are by point."""
+    """The schedules of a function by a schedule function; ``codes`` are by point.
+
+    With ``legal`` what a primitive refuses is never proposed, as with schedules that rules derive;
+    a user's is, and counts as illegal.
+    """
 
     function: Function
     schedule: Scheduler
+    legal: bool = False
     chosen: list[Chosen] = field(default_factory=list)
     codes: list[Codes] = field(default_factory=list)
     root: list[Node | Leaf] = field(default_factory=list)  # none before the function ran
@@ -87,7 +92,8 @@ class KnobSpace:
             return 0
 
         point = self._leaf(decide)
-        return None if missing or self.chosen[point].knobs.keys() != knobs.keys() else point
+        same = not missing and self.chosen[point].knobs.keys() == knobs.keys()
+        return point if same and self._allows(point) else None
 
     def draw(self, known: Collection[int], count: int, rng: np.random.Generator) -> list[int]:
         """Distinct points outside of ``known``: values at random, knob by knob; those left where
@@ -95,7 +101,7 @@ class KnobSpace:
         result: list[int] = []
         for _ in range(ATTEMPTS * max(count, 0)):
             point = self._leaf(lambda node: int(rng.integers(len(node.values))))
-            if point not in known and point not in result:
+            if point not in known and point not in result and self._allows(point):
                 result.append(point)
             if len(result) == count:
                 return result
@@ -107,21 +113,24 @@ class KnobSpace:
         return np.array([self._step(int(point), rng) for point in points], np.int64)
 
     def cross(self, a: int, b: int, rng: np.random.Generator) -> int:
-        """A child that takes each knob from one of two parents."""
+        """A child that takes each knob from one of two parents; the first, if none is legal."""
         parents = self.chosen[a].knobs, self.chosen[b].knobs
 
         def decide(node: Node) -> int:
             first = int(rng.random() < 0.5)
             return _kept(node, parents[first], parents[1 - first], rng=rng)
 
-        return self._leaf(decide)
+        children = (self._leaf(decide) for _ in range(ATTEMPTS))
+        return next((child for child in children if self._allows(child)), a)
 
     def in_order(self) -> Iterator[int]:
         """All points: the last knob's values one after another, then those of the one before."""
         path: list[tuple[int, int]] | None = []  # positions, and of how many
         while path is not None:
             way, wanted = list[tuple[int, int]](), iter(path)
-            yield self._leaf(lambda node, way=way, wanted=wanted: _next(node, way, wanted))  # type: ignore[misc]
+            point = self._leaf(lambda node, way=way, wanted=wanted: _next(node, way, wanted))  # type: ignore[misc]
+            if self._allows(point):
+                yield point
             while way and way[-1][0] + 1 == way[-1][1]:
                 way.pop()
             path = [*way[:-1], (way[-1][0] + 1, way[-1][1])] if way else None
@@ -132,9 +141,13 @@ class KnobSpace:
             turned = str(rng.choice(list(knobs)))
             others = {name: value for name, value in knobs.items() if name != turned}
             new = self._leaf(lambda node, others=others: _kept(node, others, rng=rng))  # type: ignore[misc]
-            if new != point:
+            if new != point and self._allows(new):
                 return new
         return point
+
+    def _allows(self, point: int) -> bool:
+        """Whether a point may be proposed."""
+        return not (self.legal and self.chosen[point].refusal)
 
     def _leaf(self, decide: Decide) -> int:
         """The point to which decisions lead; the function runs where none came before."""

@@ -74,7 +74,7 @@ class Knobs:
         parts: int = 2,
         factors: Iterable[int | Sizes] | None = None,
         filter: Callable[[Sizes], bool] | None = None,
-    ) -> Sizes | tuple[Var, ...]:
+    ) -> tuple[Var, ...]:
         """A loop split into ``parts`` loops, the outermost first.
 
         Its value is the extent of the inner loop; with more than two parts, the list of all but the

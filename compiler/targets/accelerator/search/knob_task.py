@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vdla.compiler.targets.accelerator.search.kernel import AcceleratorFunction
 from vdla.compiler.targets.accelerator.search.kernel_meter import KernelMeter
 from vdla.compiler.targets.accelerator.search.kernel_records import KernelRecord
+from vdla.compiler.targets.accelerator.search.rules import derive
 from vdla.compiler.targets.accelerator.search.simulation import Cycles
 from vdla.compiler.targets.search.knob_space import Chosen, KnobSpace, Scheduler
 from vdla.compiler.targets.search.knob_task import KnobMeter, KnobTask
@@ -21,10 +22,16 @@ class CycleKnobTask(KnobTask[Cycles, KernelRecord]):
     function: AcceleratorFunction
 
     @classmethod
-    def of(cls, function: AcceleratorFunction, schedule: Scheduler) -> CycleKnobTask:
-        """The search among the schedules of a kernel."""
+    def of(cls, function: AcceleratorFunction, schedule: Scheduler | None = None) -> CycleKnobTask:
+        """The search among the schedules of a kernel; by default those that rules derive.
+
+        Raises:
+            ScheduleError: no rule knows the kernel's stages.
+        """
         meter = KnobMeter(KernelMeter(function))
-        return cls(function.layers, KnobSpace(function, schedule), meter, function)
+        derived = derive(function) if schedule is None else schedule
+        space = KnobSpace(function, derived, legal=schedule is None)
+        return cls(function.layers, space, meter, function)
 
     def record(self, candidate: Chosen, outcome: Cycles) -> KernelRecord:
         """The record of what became of a schedule, just now."""
