@@ -3,7 +3,8 @@
     python benchmarks/accelerator_sketches.py [-c CONFIG] [--trials 64] [--plot F.svg] [LAYER …]
 
 Each layer is searched for twice, by the same searcher and seed, on the same expression: among the
-tiles of its template, from the analytic model's choice on; and among the schedules that
+tiles of its template, from the analytic model's choice on (a product of two images isn't tuned: its
+template has that choice alone); and among the schedules that
 ``search/rules.py`` derives of the expression alone. Cycles are the simulator's, of the layer alone
 and cold. A ratio above 1 says that the template's best is faster.
 """
@@ -30,6 +31,7 @@ from vdla.compiler.targets.accelerator.operators.matmul import MatMul
 from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Operator
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.kernel import AcceleratorFunction
+from vdla.compiler.targets.accelerator.search.kernel_meter import KernelMeter
 from vdla.compiler.targets.accelerator.search.kernel_records import KernelRecord
 from vdla.compiler.targets.accelerator.search.knob_task import CycleKnobTask
 from vdla.compiler.targets.accelerator.search.simulation import Simulation
@@ -48,10 +50,10 @@ WINDOW = {
 }  # fmt: skip
 LAYERS: dict[str, AnyTemplate] = {  # channels come in blocks of 16
     "convolution": Conv2d(groups=1, inputs=4, outputs=4, height=28, width=28, **WINDOW),
-    "pointwise": Conv2d(groups=1, inputs=8, outputs=16, height=14, width=14,
+    "matmul": Conv2d(groups=1, inputs=8, outputs=16, height=14, width=14,
                         **WINDOW | {"kernel": (1, 1), "pads": (0, 0, 0, 0)}),
     "depthwise": Conv2d(groups=8, inputs=1, outputs=1, height=14, width=14, **WINDOW),
-    "matmul": MatMul(1, 64, 4, 196, 196, 0, 0, **INT8),
+    "two images": MatMul(1, 64, 4, 196, 196, 0, 0, **INT8),
     "addition": Add(14 * 14 * 16, 9000, -7000, 3, -8, 2, -128, 127),
 }  # fmt: skip
 
@@ -79,8 +81,13 @@ def least(costs: Sequence[float]) -> list[float]:
 
 
 def of_template(name: str, template: AnyTemplate, config: Config, how: TuneOptions) -> list[float]:
-    """The least cycles after each trial among a template's tiles."""
+    """The least cycles after each trial among a template's tiles; of one that isn't tuned, those of
+    the tile that it takes."""
     default = default_tile(template, config, THREADS, None)
+    if not template.TUNED:
+        s = template.schedule(default, config)
+        function = AcceleratorFunction.of(Schedule(s.built), config)
+        return [KernelMeter(function).measure(s.trace).cost]
     params = template.schedule(default, config).mod.params
     operator = Operator(SimpleNamespace(name=name), template, {p.name: p.name for p in params},
                         {}, 0, 0)  # type: ignore[arg-type]  # fmt: skip
@@ -115,8 +122,9 @@ def plot(compared: Sequence[Compared], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         for label, values, colour in (("template", each.template, COLOURS[1]),
                                       ("rules", each.rules, COLOURS[6])):  # fmt: skip
-            steps = range(1, len(values) + 1)
-            axes.step(steps, values, where="post", label=label, c=colour)
+            last = max(len(each.template), len(each.rules))
+            held = [*values, *[values[-1]] * (last - len(values))]
+            axes.step(range(1, last + 1), held, where="post", label=label, c=colour)
         axes.set_title(each.layer, fontsize=9)
         axes.set_xlabel("trials", fontsize=8)
         axes.tick_params(labelsize=7)

@@ -23,6 +23,7 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, depth, entry_shape
+from vdla.compiler.targets.accelerator.operators.cost import parts
 from vdla.compiler.targets.accelerator.search.kernel import AcceleratorFunction
 from vdla.compiler.targets.accelerator.search.roles import (
     Placed,
@@ -39,6 +40,7 @@ from vdla.compiler.tir.ir import Alloc, PrimFunc, Var
 from vdla.compiler.tir.visitor import walk
 from vdla.isa.config import Config
 
+COPIES = (1, 2, 4, 8, 16)  # of what is loaded, in turn
 Derived = Callable[[Schedule, Knobs], None]
 
 
@@ -99,7 +101,11 @@ class _Rule:
                 continue
             limit = room // prod(self.result.extent(each) for each in inner)
             across, within = self.knobs.split(
-                f"tile {axis.name}", self.result, axis, filter=_at_most(limit)
+                f"tile {axis.name}",
+                self.result,
+                axis,
+                factors=parts(self.result.extent(axis)),
+                filter=_at_most(limit),
             )
             outer.append(across)
             inner.append(within)
@@ -154,7 +160,7 @@ class _Rule:
             places["part"] = self.s[readers[0]], part
         where, loop = self.knobs.choice(f"load {name}", places)
         stage.compute_at(where, loop)
-        stage.double_buffer(self.knobs.knob(f"copies {name}", [1, 2]))
+        stage.double_buffer(self.knobs.knob(f"copies {name}", COPIES))
         long = [axis for axis in stage.leaf_iter_vars[:-2] if stage.extent(axis) > 1]
         streamed = bool(long) and self.knobs.knob(f"streamed {name}", [False, True])
         if streamed:
