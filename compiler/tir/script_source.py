@@ -13,8 +13,9 @@ from vdla.compiler.text import ParseError
 from vdla.compiler.tir.script_printer import MODULE
 from vdla.support.errors import UserError
 
-PLAIN = (ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.UnaryOp,
-         ast.BinOp, ast.operator, ast.unaryop, ast.expr_context, ast.keyword)  # fmt: skip
+LITERAL = (ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.unaryop,
+           ast.expr_context)  # fmt: skip
+PLAIN = (*LITERAL, ast.Subscript, ast.BinOp, ast.operator)
 
 
 class ScriptError(UserError):
@@ -122,13 +123,14 @@ class Source:
         return text if len(text) <= 40 else f"{text[:37]}..."
 
     def constant(self, node: ast.expr, what: str) -> object:
-        """The value of an expression of literals and of names around the function.
+        """The value of an expression of literals and of names around the function; a text, around
+        which nothing stands, has literals alone.
 
         Raises:
             ParseError: it is another one, or has no value.
         """
         for part in ast.walk(node):
-            if not isinstance(part, PLAIN):
+            if not isinstance(part, PLAIN if self.around else LITERAL):
                 raise self.expected(what, node)
             own = isinstance(part, ast.Name) and part.id not in self.around and part.id != MODULE
             if own:

@@ -85,8 +85,8 @@ class Search:
     @property
     def cost(self) -> float:
         """The best schedule's cycles; on a processor or GPU its time over that of the default
-        schedule."""
-        return self.task.least if self._best else 0.0
+        schedule. Infinity where no schedule could be measured."""
+        return self.task.least
 
     @property
     def history(self) -> list[float]:
