@@ -39,15 +39,16 @@ class ParseError(UserError):
     """A text that breaks its grammar, or names what isn't there.
 
     The message names ``line`` and ``column``, both from 1 on, says what was expected and what was
-    found, and shows the place.
+    found, and shows the place; of a text that is a file's, it names the file first.
     """
 
-    def __init__(self, what: str, line: int, column: int, source: str = "") -> None:
+    def __init__(self, what: str, line: int, column: int, source: str = "", file: str = "") -> None:
         self.line, self.column = line, column
         start = max(0, column - 1 - WIDTH // 2) if len(source) > WIDTH else 0
         part = source[start : start + WIDTH].replace("\t", " ")
         caret = " " * (column - 1 - start) + "^"
-        super().__init__(f"line {line}, column {column}: {what}\n    {part}\n    {caret}")
+        where = f"{file}, line {line}" if file else f"line {line}"
+        super().__init__(f"{where}, column {column}: {what}\n    {part}\n    {caret}")
 
 
 @dataclass(frozen=True, slots=True)

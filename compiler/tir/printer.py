@@ -63,34 +63,51 @@ RESERVED = (
 )  # fmt: skip
 
 
-class _Names:
-    """One distinct name per object, the wanted one where it is free, as the text has it."""
+class DistinctNames:
+    """One distinct name per object, the wanted one where it is free."""
 
     def __init__(self) -> None:
         self.given: dict[object, str] = {}
         self.used: set[str] = set()
 
     def __call__(self, thing: Var | Buffer) -> str:
+        """Name of a thing, the same each time."""
         if thing not in self.given:
             name, n = thing.name, 1
             while name in self.used:
                 name, n = f"{thing.name}_{n}", n + 1
             self.used.add(name)
-            self.given[thing] = write_name(name, RESERVED)
+            self.given[thing] = name
         return self.given[thing]
 
 
-class _Printer:
-    """Writes nodes as text; expressions with no more brackets than they need."""
+class ExprPrinter:
+    """Writes expressions, with no more brackets than they need."""
 
     def __init__(self) -> None:
-        self.name = _Names()
+        self.names = DistinctNames()
+
+    def name(self, thing: Var | Buffer) -> str:
+        """A variable or a buffer."""
+        return write_name(self.names(thing), RESERVED)
+
+    def word(self, name: str) -> str:
+        """A function's name, or a dtype."""
+        return name
+
+    def number(self, value: int | float, dtype: str) -> str:
+        """A number without its dtype: ``True``, ``3``, ``1.5``."""
+        if dtype == "bool":
+            return str(bool(value))
+        return repr(float(value)) if dtype in FLOATS else str(int(value))
 
     def expr(self, e: Expr, level: int = 0) -> str:
+        """An expression where operators bind as tightly as ``level``."""
         text, own = self.expr_level(e)
         return f"({text})" if own < level else text
 
     def expr_level(self, e: Expr) -> tuple[str, int]:
+        """An expression's text, and how tightly its operator binds."""
         match e:
             case Const(value, dtype):
                 return self.const(value, dtype), ATOM
@@ -105,23 +122,37 @@ class _Printer:
             case Not(a):
                 return f"not {self.expr(a, ATOM)}", NOT
             case Cast(Const(value, "int32" | "float32" as own), dtype):
-                return f"{dtype}({own}({_literal(value, own)}))", ATOM
+                number = f"{self.word(own)}({self.number(value, own)})"
+                return f"{self.word(dtype)}({number})", ATOM
             case Select(cond, a, b):
-                return f"select({self.expr(cond)}, {self.expr(a)}, {self.expr(b)})", ATOM
+                return (
+                    f"{self.word('select')}({self.expr(cond)}, {self.expr(a)}, {self.expr(b)})",
+                    ATOM,
+                )
             case Cast(a, dtype):
-                return f"{dtype}({self.expr(a)})", ATOM
+                return f"{self.word(dtype)}({self.expr(a)})", ATOM
             case Load(buffer, indices):
-                return f"{self.name(buffer)}[{self.list(indices)}]", ATOM
+                return self.element(buffer, indices), ATOM
             case Call(op, args, _):
-                return f"{op}({self.list(args)})", ATOM
+                return f"{self.word(op)}({self.list(args)})", ATOM
         return repr(e), ATOM
 
     def const(self, value: int | float, dtype: str) -> str:
-        text = _literal(value, dtype)
-        return text if dtype in ("bool", "int32", "float32") else f"{dtype}({text})"
+        """A literal that reads back with its dtype."""
+        text = self.number(value, dtype)
+        return text if dtype in ("bool", "int32", "float32") else f"{self.word(dtype)}({text})"
+
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
+        """An element of a buffer."""
+        return f"{self.name(buffer)}[{self.list(indices)}]"
 
     def list(self, exprs: tuple[Expr, ...]) -> str:
+        """Expressions with commas between them."""
         return ", ".join(self.expr(e) for e in exprs)
+
+
+class _Printer(ExprPrinter):
+    """Writes statements as text."""
 
     def region(self, region: BufferRegion) -> str:
         dims = []
@@ -211,13 +242,6 @@ class _Printer:
         ]
         first = [] if call.first is None else [f"first={self.expr(call.first)}"]
         return f"{write_name(call.intrin.name, RESERVED)}({', '.join(operands + params + first)})"
-
-
-def _literal(value: int | float, dtype: str) -> str:
-    """A number as its dtype has it: ``True``, ``3``, ``1.5``."""
-    if dtype == "bool":
-        return str(bool(value))
-    return repr(float(value)) if dtype in FLOATS else str(int(value))
 
 
 def _pragma(value: Pragma) -> str:

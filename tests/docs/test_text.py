@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -28,3 +29,19 @@ def test_the_program_of_the_page():
     c = np.zeros_like(a)
     edited(a, c)
     np.testing.assert_array_equal(c, a + 5)
+
+
+def test_the_python_of_the_page(tmp_path):
+    """In a file of its own, since the source is read."""
+    start = PAGE.index("## As Python")
+    code = PAGE[start:].split("```python\n")[1].split("```")[0]
+    path = tmp_path / "own.py"
+    path.write_text("import vdla\n\n" + code)
+    spec = importlib.util.spec_from_file_location("own", path)
+    own = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(own)
+    a = np.arange(24, dtype=np.int32).reshape(6, 4)
+    c = np.zeros_like(a)
+    own.kernel(a, c)
+    np.testing.assert_array_equal(c, a + 3)
+    assert vdla.parse(str(own.added), "tiny") == vdla.parse(own.added.script(), "tiny") == own.added

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     )
     from vdla.api.ready import prepare as prepare
     from vdla.api.runs import check, explain, profile, run
+    from vdla.api.searching import search
     from vdla.api.synthesis import synth
     from vdla.api.tuning import tune
     from vdla.compiler.autodiff import optim
     from vdla.compiler.autodiff.grad import grad, remat, value_and_grad
     from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
+    from vdla.compiler.targets.search.knobs import Knobs
     from vdla.compiler.text import ParseError
     from vdla.compiler.tracing.control import cond, scan, while_loop
     from vdla.compiler.tracing.elements import (
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from vdla.compiler.tracing.shapes import set_at
     from vdla.compiler.user import register_operator
     from vdla.kernels.build import build, intrinsics, parse
+    from vdla.kernels.script import Buffer, prim_func
     from vdla.support.errors import UserError
 
 HOMES = {
@@ -67,9 +70,11 @@ HOMES = {
     ),
     "vdla.api.ready": ("prepare",),
     "vdla.api.runs": ("check", "explain", "profile", "run"),
+    "vdla.api.searching": ("search",),
     "vdla.api.synthesis": ("synth",),
     "vdla.api.tuning": ("tune",),
     "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
+    "vdla.compiler.targets.search.knobs": ("Knobs",),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.autodiff.grad": ("grad", "remat", "value_and_grad"),
     "vdla.compiler.tracing.control": ("cond", "scan", "while_loop"),
@@ -80,17 +85,18 @@ HOMES = {
     "vdla.compiler.tracing.shapes": ("set_at",),
     "vdla.compiler.user": ("register_operator",),
     "vdla.kernels.build": ("build", "intrinsics", "parse"),
+    "vdla.kernels.script": ("Buffer", "prim_func"),
     "vdla.support.errors": ("UserError",),
 }  # fmt: skip
 MODULES = {"optim": "vdla.compiler.autodiff.optim", "te": "vdla.te"}
 __all__ = [
-    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile", "cond",
-    "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn", "gelu", "grad",
-    "host_time", "intrinsics", "load", "network", "offload", "optim", "package", "parse", "profile",
-    "prune", "quantization_accuracy", "quantization_noise", "quantization_score", "quantize",
-    "register_operator", "relu", "remat", "run", "same_schedule", "scan", "search_quantization",
-    "set_at", "side_by_side", "sigmoid", "softmax", "sweep", "synth", "te", "tune",
-    "value_and_grad", "while_loop",
+    "ACC", "INP", "WGT", "Buffer", "Knobs", "ParseError", "UserError", "build", "check", "compare",
+    "compile", "cond", "dynamic_matmul", "erf", "evaluate", "explain", "explore_designs", "fn",
+    "gelu", "grad", "host_time", "intrinsics", "load", "network", "offload", "optim", "package",
+    "parse", "prim_func", "profile", "prune", "quantization_accuracy", "quantization_noise",
+    "quantization_score", "quantize", "register_operator", "relu", "remat", "run", "same_schedule",
+    "scan", "search", "search_quantization", "set_at", "side_by_side", "sigmoid", "softmax",
+    "sweep", "synth", "te", "tune", "value_and_grad", "while_loop",
 ]  # fmt: skip
 
 

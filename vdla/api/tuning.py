@@ -124,7 +124,7 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
         UsageError: no such searcher.
         BoardError, DeviceError: a board can't be reached, or is built for another config.
     """
-    _check_searcher(options, tile_task.SEARCHERS)
+    check_searcher(options, tile_task.SEARCHERS)
     config = machine(options)
     placed = place_models(model_files(model), config, options.shapes)
     layers = [each for one in placed.values() for each in one.layers]
@@ -152,9 +152,9 @@ def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list
         UsageError: no such searcher or strategy.
     """
     _one_of("--strategy", options.strategy, TASKS[options.target].STRATEGIES)
-    _check_searcher(options, function_task.SEARCHERS)
+    check_searcher(options, function_task.SEARCHERS)
     functions = functions_of(model, options)
-    needs = () if options.farm is None else (_kind(options.target),)
+    needs = () if options.farm is None else (resource_of(options.target),)
     make = partial(TASKS[options.target].function_tasks, threads=options.threads, needs=needs)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
     tasks: list[FunctionTask] = make(wanted, options.strategy)
@@ -172,7 +172,7 @@ def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list
     return tasks
 
 
-def _kind(target: str) -> str:
+def resource_of(target: str) -> str:
     """The resource that workers of a farm have who can time a target's functions."""
     return "gpu" if target == GPU else f"cpu:{target}"
 
@@ -264,7 +264,7 @@ def _one_of(option: str, actual: str, known: Iterable[str]) -> None:
         raise UsageError(f"{option}: expected one of {', '.join(known)}, found {actual}")
 
 
-def _check_searcher(options: Tune, known: Iterable[str]) -> None:
+def check_searcher(options: Tune, known: Iterable[str]) -> None:
     """Raises UsageError where there is no such searcher, and the ranker's error without XGBoost."""
     _one_of("--searcher", options.searcher, known)
     if options.searcher == LEARNED:

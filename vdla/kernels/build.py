@@ -28,14 +28,18 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.parser import parse as parse_function
+from vdla.compiler.tir.program import Program
 from vdla.isa.config import Config
 from vdla.kernels.gpu import GpuKernel
 from vdla.kernels.kernel import HOST, AcceleratorKernel, CpuKernel, Kernel
+from vdla.kernels.script import parse_script
 from vdla.kernels.user import with_records
 from vdla.names.configs import resolve
 from vdla.names.schedules import Tuned
 from vdla.runtime.kernels import OPENCL
 from vdla.support.errors import UserError
+
+PYTHON = ("@", "def ", "import ", "from ")  # of a text that is Python
 
 
 class BuildError(UserError):
@@ -56,12 +60,13 @@ def intrinsics(config: str | Path | Config = "paper", settings: Iterable[str] = 
 
 def parse(
     text: str, target: str | Path | Config = "paper", settings: Iterable[str] = ()
-) -> PrimFunc:
+) -> Program:
     """A function of the loop IR from its text, to give to ``build``.
 
     Args:
         text: as ``Kernel.passes`` or ``vdla compile --dump`` have it, edited or not; the grammar
-            stands in :mod:`vdla.compiler.tir.parser`.
+            stands in :mod:`vdla.compiler.tir.parser`. Or decorated Python, as ``script`` of a
+            function gives it.
         target: the config whose intrinsics it calls, or "cpu", which has none.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
 
@@ -72,7 +77,10 @@ def parse(
     """
     if not isinstance(text, str):
         raise BuildError(f"parse: expected a text, found {type(text).__name__}")
-    return parse_function(text, () if target == HOST else intrinsics(target, settings))
+    if text.lstrip().startswith(PYTHON):
+        return parse_script(text, target, settings)
+    known = () if target == HOST else intrinsics(target, settings)
+    return Program.of(parse_function(text, known), target if isinstance(target, str) else "")
 
 
 def build(
@@ -86,7 +94,7 @@ def build(
     """Compiles a schedule, or a function from ``parse``, into a kernel.
 
     Args:
-        program: from ``te.create_schedule``, or a tensorized function.
+        program: from ``te.create_schedule``, or a function from ``parse`` or ``prim_func``.
         args: its placeholders and outputs or their names, in the order in which the kernel takes
             their arrays; without them, all in the function's order.
         target: a config, its name or TOML file; "cpu", where tensorized stages run by what their
@@ -94,7 +102,8 @@ def build(
             OpenCL C; or NVIDIA's architecture, as "sm_80", the same by PTX.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
-        records: a log of ``tune`` for the target "cpu", whose best schedule replaces the program's.
+        records: a log of ``tune`` for the target "cpu", or of ``search`` for it or a config, whose
+            best schedule replaces the program's.
 
     Raises:
         ScheduleError: a size is missing, or a primitive doesn't apply to loops of these sizes.
@@ -113,9 +122,12 @@ def build(
         what = "sizes of a schedule with te.var" if sizes else "a schedule with records"
         raise BuildError(f"build: expected {what}, found a function")
     if records is not None and isinstance(program, Schedule):
-        if target != HOST:
-            raise BuildError(f'build: expected the target "cpu" with records, found {target}')
-        program = with_records(program, records)
+        if target == GPU or str(target).startswith(PREFIX):
+            expected = 'build: expected the target "cpu" or a config with records'
+            raise BuildError(f"{expected}, found {target}")
+        program = with_records(
+            program, records, None if target == HOST else resolve(target, settings)
+        )
     func = with_promises(_function(program))
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}
@@ -133,7 +145,7 @@ def _function(program: object) -> PrimFunc:
     if isinstance(program, Schedule):
         return program.mod
     if isinstance(program, PrimFunc):
-        return program
+        return PrimFunc(program.name, program.params, program.body)
     result = type(program).__name__
     raise BuildError(f"build: expected a schedule or a function from vdla.parse, found {result}")
 

@@ -8,7 +8,7 @@ vdla.build(schedule, target="cpu", records="F")
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import Parameter, signature
 from pathlib import Path
@@ -16,11 +16,14 @@ from typing import TypeGuard
 
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.schedule.sizes import with_sizes
+from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.accelerator.search.kernel import AcceleratorFunction
 from vdla.compiler.targets.functions import replayed
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.search.kernel import KernelFunction
 from vdla.compiler.te import Tensor
-from vdla.names.schedules import Tuned, tuned_functions
+from vdla.isa.config import Config
+from vdla.names.schedules import Tuned, tuned_functions, tuned_kernels
 from vdla.support.errors import UserError
 
 Sizes = Mapping[str, object]
@@ -71,17 +74,24 @@ def _without_arrays(made: object) -> object:
     return made
 
 
-def with_records(schedule: Schedule, choice: Tuned) -> Schedule:
-    """The best schedule that records have for a kernel on this processor; itself, where they have
-    none.
+def with_records(schedule: Schedule, choice: Tuned, config: Config | None = None) -> Schedule:
+    """The best schedule that records have for a kernel, on this processor or on the accelerator of
+    a config; itself, where they have none.
 
     Raises:
         RecordError: the file holds something else.
         OSError: it can't be read.
     """
-    records = tuned_functions(choice)
-    function = KernelFunction.of(schedule, NATIVE)
-    trace = records.traces(function.machine)(function.digest) if records else None
+    trace: Sequence[Step] | None = None
+    function: KernelFunction | AcceleratorFunction
+    if config is not None:
+        function = AcceleratorFunction.of(schedule, config)
+        if isinstance(choice, str | Path) and str(choice) != "none":
+            trace = tuned_kernels(choice).trace(function)
+    else:
+        function = KernelFunction.of(schedule, NATIVE)
+        records = tuned_functions(choice)
+        trace = records.traces(function.machine)(function.digest) if records else None
     new = Schedule(schedule.built)
     return new if replayed(new, trace, function.intrinsics) else schedule
 

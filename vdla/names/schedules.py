@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vdla.compiler.search.records import holds, load
+from vdla.compiler.targets.accelerator.search.kernel_records import KernelRecord, KernelRecords
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords, load_own
 from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
@@ -48,3 +49,13 @@ def tuned_functions(choice: Tuned) -> FunctionRecords | None:
         return None
     own = load(Path(choice), FunctionRecord) if holds(Path(choice), FunctionRecord) else []
     return bundled.BUNDLED.with_more(own) if own else bundled.BUNDLED
+
+
+def tuned_kernels(path: str | Path) -> KernelRecords:
+    """Schedules of users' kernels for the accelerator, of a log.
+
+    Raises:
+        RecordError: the file holds something else.
+        OSError: it can't be read.
+    """
+    return KernelRecords(lambda: load(Path(path), KernelRecord))

@@ -10,6 +10,7 @@ from math import prod
 from typing import ClassVar, TypeVar
 
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.search.points import Floats
 from vdla.compiler.targets.functions import digest_of
@@ -18,6 +19,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.te.func import Built
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.compiler.tir.lower import written_buffers
 
 CANDIDATE = "candidate"  # what a function is called while it is searched for
 F = TypeVar("F", bound="Function")
@@ -124,3 +126,18 @@ def distinct(functions: Iterable[F]) -> list[F]:
             function = replace(first, layers=(*first.layers, *function.layers))
         by_digest[function.digest] = function
     return list(by_digest.values())
+
+
+def result_of(built: Built) -> tuple[str, Tensor]:
+    """The name of the one result of a user's kernel, and its tensor.
+
+    Raises:
+        ScheduleError: it has several results.
+    """
+    written = written_buffers(built.func.body)
+    results = [p for p in built.func.params if p in written]
+    if len(results) != 1:
+        names = ", ".join(p.name for p in results)
+        raise ScheduleError(f"kernel: expected one result, found {names}")
+    (result,) = (t for t, b in built.buffers.items() if b is results[0] and t.op is not None)
+    return results[0].name, result

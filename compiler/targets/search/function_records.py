@@ -7,7 +7,8 @@
 The function's digest is over its text without any schedule, so a record is of one expression on one
 kind of processor, or on one other device, whatever network it came from. ``reference`` is the
 default schedule's time, by turns with the candidate's; records are compared by the ratio.
-``threads`` is how many shared the loops of both; logs without it are of one thread.
+``threads`` is how many shared the loops of both; logs without it are of one thread. ``knobs`` are
+the values of a user's knobs that made the steps, where there were any.
 """
 
 from __future__ import annotations
@@ -45,18 +46,31 @@ class FunctionRecord(Record):
     note: str = ""
     version: str = field(default_factory=own_version)
     threads: int = 1
+    knobs: Mapping[str, object] | None = None
 
     @classmethod
-    def of(cls, key: Key, trace: Trace, o: Timing, threads: int = 1) -> Self:
+    def of(
+        cls,
+        key: Key,
+        trace: Trace,
+        o: Timing,
+        threads: int = 1,
+        knobs: Mapping[str, object] | None = None,
+    ) -> Self:
         """The record of what became of a function's schedule on a machine, just now."""
         steps = to_json(trace)
         made = cls(*key, steps, o.status, o.seconds, o.reference, o.spread, o.note)
-        return replace(made, threads=threads)
+        return replace(made, threads=threads, knobs=knobs)
+
+    def to_json(self) -> Mapping[str, object]:
+        """The line as a dictionary, without its schema; without knobs where there are none."""
+        line = super().to_json()
+        return {name: value for name, value in line.items() if name != "knobs" or value is not None}
 
     @classmethod
     def from_json(cls, line: Line) -> Self:
         """The record of which ``to_json`` made ``line``."""
-        return super().from_json({"threads": 1, **line})
+        return super().from_json({"threads": 1, "knobs": None, **line})
 
     @property
     def key(self) -> Key:
@@ -87,6 +101,8 @@ class FunctionRecord(Record):
                 raise ValueError(f"status {self.status} with {name} {value!r}")
         if type(self.threads) is not int or self.threads < 1:
             raise ValueError(f"threads {self.threads!r}")
+        if not isinstance(self.knobs, dict | None):
+            raise ValueError(f"knobs {self.knobs!r}")
         if not isinstance(self.trace, list) or not all(_is_step(step) for step in self.trace):
             raise ValueError("a trace that isn't a list of steps")
 

@@ -42,23 +42,31 @@ class GpuFunction(Function):
         """By its template, or by its loops."""
         schedule_function(s, self.result, self.template)
 
+    def scheduled(self, trace: Sequence[Step]) -> PrimFunc:
+        """Loops as a trace schedules them, not yet kernels.
+
+        Raises:
+            ScheduleError: a step doesn't apply.
+        """
+        return self.schedule(trace).mod
+
     def fits(self, trace: Sequence[Step]) -> bool:
         """Whether its kernels keep to the GPU's limits; barriers aren't placed yet."""
         try:
-            self._threads(self.schedule(trace).mod)
+            self._threads(self.scheduled(trace))
         except (ScheduleError, NoCodeError):
             return False
         return True
 
     def code(self, trace: Sequence[Step]) -> PrimFunc:
         """The function as kernels."""
-        func = self.schedule(trace).mod
+        func = self.scheduled(trace)
         self._threads(func)  # what the GPU can't hold is known before barriers are looked for
         return lower_function(func, self.gpu)
 
     def features(self, trace: Sequence[Step]) -> Floats:
         """Features of the kernels before barriers, which take long to place and tell little."""
-        return row(self._threads(self.schedule(trace).mod))
+        return row(self._threads(self.scheduled(trace)))
 
     def _threads(self, func: PrimFunc) -> PrimFunc:
         """A scheduled function as kernels that the GPU can hold, without barriers."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
+from vdla.compiler.targets.search.function import result_of
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc
-from vdla.compiler.tir.lower import written_buffers
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +28,8 @@ class KernelFunction(ProcessorFunction):
         Raises:
             ScheduleError: it has several results, or instructions that the processor lacks.
         """
-        written = written_buffers(s.built.func.body)
-        results = [p for p in s.built.func.params if p in written]
-        if len(results) != 1:
-            names = ", ".join(p.name for p in results)
-            raise ScheduleError(f"kernel: expected one result, found {names}")
-        (result,) = (t for t, b in s.built.buffers.items() if b is results[0] and t.op is not None)
-        own, name = tuple(s.trace), results[0].name
+        name, result = result_of(s.built)
+        own = tuple(s.trace)
         made = cls((name,), s.built, result, (), None, processor, own)
         made.schedule(made.default)
         return made
