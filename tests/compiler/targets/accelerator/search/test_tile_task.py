@@ -206,7 +206,7 @@ def test_records_of_other_templates_teach_nothing(layer, tiny):
     assert transfer.tables == {}
     transfer.add([record])
     assert list(transfer.tables) == [task.workload]
-    assert transfer.groups(task.workload, task.features.names) == []
+    assert transfer.groups(task.workload) == []
 
 
 def test_resuming_takes_a_record_once(layer, tiny):

@@ -20,6 +20,8 @@ from vdla.compiler.targets.gpu.search.function import GpuFunction
 from vdla.compiler.targets.gpu.search.kernel_features import NAMES, features
 from vdla.compiler.targets.gpu.search.rules import derive, template
 from vdla.compiler.targets.gpu.search.stopwatch import GpuStopwatch
+from vdla.compiler.targets.search import loop_tree
+from vdla.compiler.targets.search.loop_tree import tree_of
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import alike, random_array
 from vdla.compiler.tir.group import run_groups
@@ -101,7 +103,7 @@ def test_a_trace_goes_through_a_log(expression, seed):
     for point in space.draw((), 2, np.random.default_rng(seed)):
         trace = from_json(to_json(space.candidate(point)))
         assert space.point(trace) == point
-        assert len(function.features(trace)) == len(NAMES)
+        assert len(function.features(function.loops(trace))) == len(NAMES)
 
 
 def test_rules_follow_the_structure():
@@ -152,6 +154,16 @@ def test_a_template_shares_the_threads_of_a_group():
         assert more == min(parts, 32)  # parts of the second step of the default schedule's tree
         met.add(parts)
     assert len(met) > 2
+
+
+def test_trees_have_the_loops_that_threads_share():
+    function = function_of(matmul(16, 16, 16))
+    space = SketchSpace(derive(function), function.fits)
+    points = space.draw((), 4, np.random.default_rng(0))
+    trees = [tree_of(function.loops(space.candidate(point))) for point in points]
+    for name in ("blockIdx.x", "threadIdx.x", "local", "store", "read"):
+        column = loop_tree.NAMES.index(name)
+        assert any(tree.rows[:, column].any() for tree in trees), name
 
 
 def test_features_tell_schedules_apart():
