@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from vdla.compiler import tree_rnn
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search import tuner as module
 from vdla.compiler.search.records import Log, load
@@ -20,6 +21,7 @@ from vdla.compiler.targets.processor.search.tasks import function_tasks
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask, gain, model_ratio
 from vdla.compiler.targets.search.stopwatch import Timing
+from vdla.compiler.tree_rnn import TREE
 
 
 def made_up(trace):
@@ -115,6 +117,15 @@ def test_a_search_goes_on_from_its_log(fake, tmp_path, product):
     more = tuned(path, product, trials=20)
     assert (more.resumed, more.trials) == (16, 20)
     assert len({json.dumps(list(r.trace)) for r in load(path, FunctionRecord)}) == 20
+
+
+def test_a_search_by_trees_goes_on_from_its_log(fake, monkeypatch, tmp_path, product):
+    monkeypatch.setattr(tree_rnn, "STEPS", 20)
+    tuned(tmp_path / "whole", product, trials=20, cost_model=TREE)
+    whole = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "cut").write_bytes(b"".join(whole[:9]))
+    tuned(tmp_path / "cut", product, trials=20, cost_model=TREE)
+    assert (tmp_path / "cut").read_bytes() == b"".join(whole)
 
 
 def test_the_learned_search_beats_chance(fake, tmp_path, product):
