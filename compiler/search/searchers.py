@@ -273,4 +273,4 @@ UNTAUGHT: dict[str, Callable[[Points, int], Searcher]] = {
     "grid": GridSearcher,
     "genetic": GeneticSearcher,
 }
-LEARNED = "xgboost"  # the name of the searcher that asks a cost model, whichever fits the space
+LEARNED = "model"  # the name of the searcher that asks a cost model, whichever fits the space
