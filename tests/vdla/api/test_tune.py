@@ -278,6 +278,18 @@ def test_bundled_records_are_used_unless_none_are_wanted(monkeypatch, tmp_path, 
     assert list(tuned_functions(slower).best.values()) == [record]
 
 
+@pytest.mark.long
+def test_a_search_on_a_processor_by_trees(vdla, tmp_path):
+    log = tmp_path / "log"
+    how = ("--layer", "conv2", "--trials", 12, "--log", log, "--cost-model", "tree", "--json")
+    done = vdla("tune", "digits", "--target", "cpu", *how)
+    assert done.code == 0
+    assert (done.json["searcher"], done.json["cost_model"]) == ("model", "tree")
+    assert done.json["functions"][0]["trials"] == 12
+    (task,) = api.tune("digits", log, target="cpu", trials=12, layer="conv2", cost_model="tree")
+    assert (task.resumed, task.trials) == (12, 12)
+
+
 def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu):
     log = tmp_path / "log"
     log.write_bytes(logged_on_cpu.read_bytes())
