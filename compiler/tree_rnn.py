@@ -6,9 +6,9 @@ gives the score:
 
     h = tanh(W x + U Σ h_child + b)        s = v · h_root
 
-A level of many trees is computed at once, from the deepest up. The loss is of pairs within a group,
-by how much faster one of them is. Forward, gradient and Adam's step are one compiled function,
-traced once for each padded size of trees: numpy draws what it is trained with, and no more.
+A level of many trees is computed at once, in a scan from the deepest up. The loss is of pairs
+within a group, by how much faster one of them is. Forward, gradient and Adam's step are one
+compiled function, traced once for each padded size of trees; numpy draws what it is trained with.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vdla.compiler.autodiff.optim import Adam, State
 from vdla.compiler.search.cost_model import CostModel, ModelKind, speed
 from vdla.compiler.search.forest import Forest
 from vdla.compiler.search.points import Floats
+from vdla.compiler.tracing.control import scan
 from vdla.compiler.tracing.fn import fn
 
 Array = NDArray[np.float32]
@@ -35,7 +36,7 @@ STEPS = 400  # of one training
 RATE = 5e-3  # of Adam, at first; it falls to 0 along a cosine
 GROUPS, MEMBERS = 4, 16  # of one step: spaces, and candidates of each
 BATCH = 256  # trees that are scored at once
-DEPTH, WIDTH = 2, 2  # trees are padded to a multiple of so many levels, a power of so many slots
+DEPTH, WIDTH = 4, 2  # trees are padded to a multiple of so many levels, a power of so many slots
 ADAM = Adam(RATE)
 
 
@@ -47,11 +48,17 @@ def scores(p: Params, rows: Array, links: Array) -> Array:
         links: 1 where a node of the next level is a node's child [trees, depth - 1, width, width].
     """
     trees, depth, width, features = rows.shape
-    own = (rows.reshape(-1, features) @ p["w"] + p["b"]).reshape(trees, depth, width, STATE)
-    state = np.tanh(own[:, depth - 1])
-    for level in reversed(range(depth - 1)):
-        below = (links[:, level] @ state).reshape(-1, STATE) @ p["u"]
-        state = np.tanh(own[:, level] + below.reshape(trees, width, STATE))
+    by_level = rows.transpose(1, 0, 2, 3).reshape(-1, features)
+    own = (by_level @ p["w"] + p["b"]).reshape(depth, trees * width, STATE)
+
+    def level(below: Array, above: tuple[Array, Array]) -> tuple[Array, None]:
+        own, children = above
+        sums = (children @ below).reshape(-1, STATE)
+        return np.tanh(own + sums @ p["u"]).reshape(trees, width, STATE), None
+
+    deepest = np.tanh(own[depth - 1]).reshape(trees, width, STATE)
+    others = own[: depth - 1], links.transpose(1, 0, 2, 3)
+    state, _ = scan(level, deepest, others, reverse=True)
     result: Array = (state[:, 0] @ p["v"]).reshape(trees)
     return result
 

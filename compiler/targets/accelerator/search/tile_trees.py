@@ -22,7 +22,8 @@ from vdla.compiler.search.forest import Forest, Structure
 from vdla.compiler.search.table import Table
 from vdla.compiler.targets.accelerator.operators.access import Size, extent
 from vdla.compiler.targets.accelerator.operators.nest import LEVELS, Columns, Issue, Nest
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile, alike
+from vdla.compiler.targets.accelerator.operators.template import Tile, alike
+from vdla.compiler.targets.accelerator.search.tile_features import Nested
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import IterVar
 from vdla.isa.config import Config
@@ -40,19 +41,14 @@ NAMES = (
 Nodes = list[tuple[int, Columns]]  # each node's parent, and its features that aren't 0
 
 
-def names_of(template: AnyTemplate) -> tuple[str, ...]:
-    """Names of the features of a template's nodes; its tiles' knobs come last."""
-    return (*NAMES, *(f"knob.{name}" for name in _knobs(template)))
-
-
-def forest(template: AnyTemplate, space: Table[Tile], config: Config) -> Forest:
-    """The trees of all tiles of a space."""
-    names = names_of(template)
+def forest(template: Nested, space: Table[Tile], config: Config) -> Forest:
+    """The trees of all tiles of a space; the tiles' knobs come last among their nodes' features."""
+    names = (*NAMES, *(f"knob.{name}" for name in _knobs(space.candidates[0])))
     column = {name: i for i, name in enumerate(names)}
     structures: dict[Structure, int] = {}
     which, parts = np.empty(len(space), np.int64), []
     for points, tile in alike(space.candidates):
-        nodes = _nodes(template, tile, config)
+        nodes = _nodes(template.nest(tile, config), tile, config)
         rows = np.zeros((len(points), len(nodes), len(names)), np.float32)
         for number, (_, features) in enumerate(nodes):
             for name in features.keys() & column.keys():  # templates may have roles of their own
@@ -66,10 +62,9 @@ def forest(template: AnyTemplate, space: Table[Tile], config: Config) -> Forest:
     return Forest(names, tuple(structures), which, result)
 
 
-def _nodes(template: AnyTemplate, tile: Tile, config: Config) -> Nodes:
+def _nodes(nest: Nest, tile: Tile, config: Config) -> Nodes:
     """The nodes of tiles that make the same loops, parents first."""
-    nest = template.nest(tile, config)
-    knobs = {f"knob.{name}": _log(getattr(tile, name)) for name in _knobs(template)}
+    knobs = {f"knob.{name}": _log(getattr(tile, name)) for name in _knobs(tile)}
     turns = list(_turns(nest))
     nodes: Nodes = [(-1, {"root": 1.0, **knobs})]
     nodes += [(depth, _loop(nest, depth, turns)) for depth in range(len(nest.loops))]
@@ -128,9 +123,9 @@ def _bytes(nest: Nest, tensor: Tensor, inside: int) -> Size:
     return nest.held(tensor, inside) * np.dtype(tensor.dtype).itemsize
 
 
-def _knobs(template: AnyTemplate) -> list[str]:
-    """Fields of a template's tiles that are numbers, or true or false."""
-    return [f.name for f in fields(template.TILE) if f.type in ("int", "bool")]
+def _knobs(tile: Tile) -> list[str]:
+    """Fields of tiles that are numbers, or true or false."""
+    return [f.name for f in fields(tile) if f.type in ("int", "bool")]
 
 
 def _log(value: Size) -> Size:

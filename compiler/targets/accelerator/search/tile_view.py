@@ -8,8 +8,9 @@ from functools import cached_property
 
 from vdla.compiler.search.forest import Forest
 from vdla.compiler.search.table import Features, Table
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
-from vdla.compiler.targets.accelerator.search import tile_features, tile_trees
+from vdla.compiler.targets.accelerator.operators.template import Tile
+from vdla.compiler.targets.accelerator.search import tile_trees
+from vdla.compiler.targets.accelerator.search.tile_features import Nested, features
 from vdla.isa.config import Config
 
 
@@ -17,14 +18,14 @@ from vdla.isa.config import Config
 class TileView:
     """Tiles of a template on a config, each by its position in the table ``space``."""
 
-    template: AnyTemplate
+    template: Nested
     space: Table[Tile]
     config: Config
 
     @cached_property
     def all_features(self) -> Features:
         """Features of every tile."""
-        return tile_features.features(self.template, self.space, self.config)
+        return features(self.template, self.space, self.config)
 
     @cached_property
     def all_trees(self) -> Forest:
