@@ -24,6 +24,8 @@ from vdla.compiler.search.forest import Forest
 from vdla.compiler.search.points import Floats
 from vdla.compiler.search.table import Features
 
+LOOKED_AT = 4096  # candidates that are seen at a time: a tree takes some kilobytes
+
 
 class Seen(Protocol):
     """Candidates as a kind of model sees them."""
@@ -137,6 +139,9 @@ class _Over(PointModel, Generic[AnySeen]):
         self.model.fit([*self.others, own] if costs else self.others)
 
     def score(self, points: Sequence[int]) -> Floats:
-        """Scores of legal points."""
-        seen = self.look(points)
-        return np.where(seen.legal, self.model.score(seen), np.nan)
+        """Scores of legal points; of a large space some are looked at after the others."""
+        parts = [np.empty(0)]
+        for start in range(0, len(points), LOOKED_AT):
+            seen = self.look(points[start : start + LOOKED_AT])
+            parts.append(np.where(seen.legal, self.model.score(seen), np.nan))
+        return np.concatenate(parts)

@@ -79,6 +79,7 @@ class Forest:
 
     def take(self, places: Sequence[int] | Ints) -> Forest:
         """Forest of the trees at some places."""
+        places = np.asarray(places, np.int64)
         return Forest(self.names, self.structures, self.which[places], self.rows[places])
 
     @property

@@ -24,8 +24,9 @@ def test_correlation_is_of_ranks_and_equal_values_share_theirs():
 
 
 def test_trials_until_a_search_is_near_the_best():
-    assert benchmark.trials_to([200, 106, 105, 100], 100) == 3
-    assert benchmark.trials_to([200, 106], 100) == inf
+    assert benchmark.trials_to(0.95, [200, 106, 105, 100], 100) == 3
+    assert benchmark.trials_to(0.98, [200, 106, 105, 100], 100) == 4
+    assert benchmark.trials_to(0.95, [200, 106], 100) == inf
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from vdla.compiler.search import cost_model
 from vdla.compiler.search.cost_model import CostModel, ModelKind, speed
 from vdla.compiler.search.table import Features
 
@@ -52,6 +53,14 @@ def test_what_is_not_legal_has_no_score():
     scores = KIND.over(View(), 0, []).score([3, 9])
     assert scores[0] == -3
     assert np.isnan(scores[1])
+
+
+def test_a_large_space_is_looked_at_in_parts(monkeypatch):
+    monkeypatch.setattr(cost_model, "LOOKED_AT", 4)
+    scores = KIND.over(View(), 0, []).score(range(10))
+    assert scores[:9].tolist() == [-p for p in range(9)]
+    assert np.isnan(scores[9])
+    assert len(KIND.over(View(), 0, []).score([])) == 0
 
 
 def test_speed_is_relative_to_the_fastest():

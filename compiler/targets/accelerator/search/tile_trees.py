@@ -1,4 +1,4 @@
-"""Trees of every tile of a space: the loop program that a template makes of a tile.
+"""Trees of tiles: the loop program that a template makes of each.
 
 The nodes are those of the operator's ``Nest``: a chain of loops under a root, and the instructions
 inside each loop, which move a tensor or compute. No tile is lowered; sizes are columns, one tree of
@@ -13,13 +13,12 @@ columns for all tiles that make the same loops. Numbers are logarithms, choices 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 import numpy as np
 
 from vdla.compiler.search.forest import Forest, Structure
-from vdla.compiler.search.table import Table
 from vdla.compiler.targets.accelerator.operators.access import Size, extent
 from vdla.compiler.targets.accelerator.operators.nest import LEVELS, Columns, Issue, Nest
 from vdla.compiler.targets.accelerator.operators.template import Tile, alike
@@ -41,13 +40,13 @@ NAMES = (
 Nodes = list[tuple[int, Columns]]  # each node's parent, and its features that aren't 0
 
 
-def forest(template: Nested, space: Table[Tile], config: Config) -> Forest:
-    """The trees of all tiles of a space; the tiles' knobs come last among their nodes' features."""
-    names = (*NAMES, *(f"knob.{name}" for name in _knobs(space.candidates[0])))
+def forest(template: Nested, tiles: Sequence[Tile], config: Config) -> Forest:
+    """The trees of some tiles, at least one; their knobs come last among the nodes' features."""
+    names = (*NAMES, *(f"knob.{name}" for name in _knobs(tiles[0])))
     column = {name: i for i, name in enumerate(names)}
     structures: dict[Structure, int] = {}
-    which, parts = np.empty(len(space), np.int64), []
-    for points, tile in alike(space.candidates):
+    which, parts = np.empty(len(tiles), np.int64), []
+    for points, tile in alike(tiles):
         nodes = _nodes(template.nest(tile, config), tile, config)
         rows = np.zeros((len(points), len(nodes), len(names)), np.float32)
         for number, (_, features) in enumerate(nodes):
@@ -56,7 +55,7 @@ def forest(template: Nested, space: Table[Tile], config: Config) -> Forest:
         parents = tuple(parent for parent, _ in nodes)
         which[points] = structures.setdefault(parents, len(structures))
         parts.append((points, rows))
-    result = np.zeros((len(space), max(map(len, structures)), len(names)), np.float32)
+    result = np.zeros((len(tiles), max(map(len, structures)), len(names)), np.float32)
     for points, rows in parts:
         result[points, : rows.shape[1]] = rows
     return Forest(names, tuple(structures), which, result)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from vdla.compiler.search.forest import depths
-from vdla.compiler.search.table import Table
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile
 from vdla.compiler.targets.accelerator.operators.pool import Pool2d
 from vdla.compiler.targets.accelerator.search.tile_features import features
 from vdla.compiler.targets.accelerator.search.tile_space import tile_space
 from vdla.compiler.targets.accelerator.search.tile_trees import ROLES, forest
+from vdla.compiler.targets.accelerator.search.tile_view import TileView
 from vdla.isa.config import load_config
 
 PAPER = load_config("paper")
@@ -36,7 +36,7 @@ def nodes(tree, number=0):
 
 
 def test_an_example_by_hand():
-    (_, root), *rest = nodes(forest(SHAPE, Table.of([TILE]), PAPER))
+    (_, root), *rest = nodes(forest(SHAPE, [TILE], PAPER))
     assert root["root"] == 1
     assert root["knob.rows"] == pytest.approx(log2(1 + 4))
     assert root["knob.vthreads"] == pytest.approx(log2(1 + 2))
@@ -62,7 +62,7 @@ def test_an_example_by_hand():
 
 def test_what_stays_on_chip_is_loaded_further_out():
     tiles = [TILE, replace(TILE, stationary="wgt"), replace(TILE, resident=False)]
-    trees = forest(SHAPE, Table.of(tiles), PAPER)
+    trees = forest(SHAPE, tiles, PAPER)
     depth = [{role: d for d, node in nodes(trees, n) for role in ROLES if role in node}
              for n in range(3)]  # fmt: skip
     assert depth[1]["wgt"] < depth[0]["wgt"]
@@ -72,17 +72,25 @@ def test_what_stays_on_chip_is_loaded_further_out():
 @pytest.mark.parametrize("template", [SHAPE, POOL])
 def test_trees_of_a_whole_space_are_those_of_its_tiles(template):
     space = tile_space(template, PAPER, 2)
-    trees = forest(template, space, PAPER)
+    trees = forest(template, space.candidates, PAPER)
     assert trees.legal.all()
     assert np.isfinite(trees.rows).all()
     for point in np.random.default_rng(0).choice(len(space), 12, replace=False):
-        alone = forest(template, Table.of([space.candidate(int(point))]), PAPER)
+        alone = forest(template, [space.candidate(int(point))], PAPER)
         assert nodes(alone) == nodes(trees, int(point))
 
 
 def test_tiles_with_other_features_have_other_trees():
     space = tile_space(SHAPE, PAPER, 2)
-    trees = forest(SHAPE, space, PAPER)
+    trees = forest(SHAPE, space.candidates, PAPER)
     keys = {(w, rows.tobytes()) for w, rows in zip(trees.which.tolist(), trees.rows, strict=True)}
     rows = {row.tobytes() for row in features(SHAPE, space, PAPER).values}
     assert len(keys) == len(rows) == len(space)
+
+
+def test_a_view_has_the_trees_of_points():
+    space = tile_space(SHAPE, PAPER, 2)
+    view, trees = TileView(SHAPE, space, PAPER), forest(SHAPE, space.candidates, PAPER)
+    picked = view.trees([5, 3])
+    assert [nodes(picked, n) for n in range(2)] == [nodes(trees, 5), nodes(trees, 3)]
+    assert (len(view.trees([])), view.trees([]).names) == (0, trees.names)
