@@ -267,9 +267,8 @@ def show_ranking(console: Console, rankings: Mapping[str, Ranking]) -> None:
 
 def show_trials(console: Console, layers: Sequence[Layer], curves: Curves, trials: int) -> None:
     """Prints how many trials it took, and how far a search came."""
-    title = (
-        f"trials to {100 * NEAR:.0f} % of the best known: median; and what {trials} trials found"
-    )
+    shares = ", ".join(f"{100 * near:.0f} %" for near in NEAR)
+    title = f"median trials to {shares} of the best known, and the share that {trials} trials found"
     table = rich.Table("layer", "space", *map(label, curves), title=title)
     for layer in layers:
         cells = [cell([(layer, runs[layer.name])], trials) for runs in curves.values()]
