@@ -107,7 +107,7 @@ def _issue(nest: Nest, issue: Issue, turns: list[Size], config: Config) -> Colum
 
 
 def _turns(nest: Nest) -> Iterator[Size]:
-    """How often what is inside the outermost 0, 1, … loops runs."""
+    """Number of times that what is inside the outermost 0, 1, … loops runs."""
     turns: Size = 1
     left: dict[object, Size] = {}
     yield turns
