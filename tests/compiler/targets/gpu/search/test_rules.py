@@ -169,6 +169,7 @@ def test_trees_have_the_loops_that_threads_share():
         assert any(tree.rows[:, column].any() for tree in trees), name
 
 
+@pytest.mark.long
 def test_a_search_by_trees_of_kernels(monkeypatch):
     monkeypatch.setattr(tree_rnn, "STEPS", 20)
     (task,) = function_tasks([function_of(matmul(16, 16, 16))], "sketch")
