@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("layers", nargs="*", metavar="LAYER", help=", ".join(LAYERS))
     parser.add_argument("-c", "--config", default="paper")
     parser.add_argument("--trials", type=int, default=64)
-    parser.add_argument("--searcher", default="xgboost")
+    parser.add_argument("--searcher", default="model")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", type=Path)
     args = parser.parse_args()

@@ -36,8 +36,8 @@ from vdla.options import Tune
 
 # The strategy and the searcher of ``vdla tune``.
 STRATEGIES = {
-    "sketch": ("sketch", "xgboost"),
-    "template": ("template", "xgboost"),
+    "sketch": ("sketch", "model"),
+    "template": ("template", "model"),
     "random": ("sketch", "random"),
 }
 NAMES = {

@@ -25,7 +25,8 @@ from rich.table import Table
 from vdla.api.tuning import tile_tasks
 from vdla.compiler.search.measurer import Measurer, local_pool
 from vdla.compiler.search.records import Log
-from vdla.compiler.search.searchers import GridSearcher, RandomSearcher, Searcher
+from vdla.compiler.search.searchers import LEARNED, GridSearcher, RandomSearcher, Searcher
+from vdla.compiler.search.tuner import TuneOptions
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
@@ -37,7 +38,7 @@ OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one
 BATCH = 8
 LONG = 96  # trials of the search that looks for the best schedule
 BLIND = (RandomSearcher, GridSearcher)  # what they measure changes nothing about what comes next
-TAUGHT = "xgboost, taught"  # by the records of the other layers
+TAUGHT = "model, taught"  # by the records of the other layers
 
 Measure = Callable[[TileTask, Sequence[int]], list[float]]
 
@@ -50,7 +51,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
-    names = f"xgboost,{TAUGHT},genetic,random,grid".replace(", ", "+")
+    names = f"{LEARNED},{TAUGHT},genetic,random,grid".replace(", ", "+")
     parser.add_argument("--searchers", default=names)
     asked = parser.parse_args()
     searchers = [name.replace("+", ", ") for name in asked.searchers.split(",")]
@@ -76,7 +77,7 @@ def main() -> None:
             console.print(f"{task.layers[0]}: looking for the best", style="dim")
             measure(task, task.known_good(log.records))
             bound = task.bound / OPTIMAL
-            reach(task, _searcher(task, "xgboost", 0, []), measure, bound, LONG)
+            reach(task, _searcher(task, LEARNED, 0, []), measure, bound, LONG)
         trials: dict[str, dict[str, list[float]]] = {}
         for name in searchers:
             for task in tasks:
@@ -140,7 +141,8 @@ def _trials(
 
 def _searcher(task: TileTask, name: str, seed: int, records: Sequence[TileRecord]) -> Searcher:
     task.transfer = TransferData()
-    return task.searcher(name.split(",")[0], seed, records if name == TAUGHT else [])
+    how = TuneOptions(searcher=name.split(",")[0], seed=seed)
+    return task.searcher(how, records if name == TAUGHT else [])
 
 
 def _remembered(

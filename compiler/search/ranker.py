@@ -1,8 +1,6 @@
-"""The learned cost model: gradient-boosted trees that rank candidates.
+"""XGBoost as a cost model: gradient-boosted trees that rank candidates by their features.
 
-XGBoost's pairwise objective learns which of two candidates of one space costs less. Costs of
-different spaces, such as layers on several machines, are never compared with one another, so their
-records can be learned from together.
+Its pairwise objective learns which of two candidates of one space costs less.
 """
 
 from __future__ import annotations
@@ -12,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from vdla.compiler.search.cost_model import CostModel, ModelKind, speed
 from vdla.compiler.search.points import Floats
+from vdla.compiler.search.table import Features
 from vdla.support.errors import UserError
 from vdla.support.install import pip_install
 
@@ -34,8 +34,8 @@ class TuneDependencyError(UserError, ImportError):
     """XGBoost isn't installed."""
 
 
-class Ranker:
-    """Ranks candidates by their features; a higher score is a candidate that costs less.
+class Ranker(CostModel[Features]):
+    """Boosted trees over features of some names; of those that a group lacks nothing is known.
 
     Raises:
         TuneDependencyError: XGBoost is not installed.
@@ -43,20 +43,21 @@ class Ranker:
 
     def __init__(self, names: Sequence[str], seed: int) -> None:
         self.xgboost = load_xgboost()
-        self.names, self.seed = list(names), seed
+        self.names, self.seed = tuple(names), seed
         self.booster: Any = None
 
-    def fit(self, groups: Sequence[tuple[Floats, Floats]]) -> None:
-        """Learns from groups of (features [n, features], costs [n]); inf for an illegal one."""
-        rows = np.concatenate([x for x, _ in groups])
-        speed = np.concatenate([_speed(costs) for _, costs in groups])
-        data = self.xgboost.DMatrix(rows, label=speed, feature_names=self.names)
+    def fit(self, groups: Sequence[tuple[Features, Floats]]) -> None:
+        """Learns from groups of (candidates, costs); infinity for an illegal one."""
+        rows = np.concatenate([seen.columns(self.names) for seen, _ in groups])
+        label = np.concatenate([speed(costs) for _, costs in groups])
+        data = self.xgboost.DMatrix(rows, label=label, feature_names=list(self.names))
         data.set_group([len(costs) for _, costs in groups])
         self.booster = self.xgboost.train({**PARAMETERS, "seed": self.seed}, data, ROUNDS)
 
-    def score(self, rows: Floats) -> Floats:
-        """Scores [n] of features [n, features]."""
-        data = self.xgboost.DMatrix(rows, feature_names=self.names)
+    def score(self, seen: Features) -> Floats:
+        """Scores of candidates [candidates]."""
+        rows = seen.columns(self.names)
+        data = self.xgboost.DMatrix(rows, feature_names=list(self.names))
         scores: Floats = self.booster.predict(data).astype(np.float64)
         return scores
 
@@ -67,13 +68,10 @@ def load_xgboost() -> Any:
         import xgboost
     except ImportError:
         raise TuneDependencyError(
-            "--searcher xgboost: expected the package xgboost, found none; "
-            f"{pip_install('tune')}, or choose random, grid or genetic"
+            "--cost-model xgboost: expected the package xgboost, found none; "
+            f"{pip_install('tune')}, or choose --cost-model tree"
         ) from None
     return xgboost
 
 
-def _speed(costs: Floats) -> Floats:
-    """Relevance of each candidate: the group's least cost over its own."""
-    finite = costs[np.isfinite(costs)]
-    return finite.min() / costs if finite.size else np.zeros(len(costs))
+XGBOOST = ModelKind.of("xgboost", Ranker, lambda shown, points: shown.features(points))

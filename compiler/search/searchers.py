@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from vdla.compiler.search.cost_model import PointModel
 from vdla.compiler.search.points import Floats, Ints, Listed, Points
-from vdla.compiler.search.ranker import Ranker
-from vdla.compiler.search.table import Features
 
-Group = tuple[Floats, Floats]  # features [points, features] and costs [points] of one space
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
@@ -29,7 +27,7 @@ EXPLORE = 0.05  # share of a batch that is drawn at random
 POPULATION = 16
 ELITE = 4
 MUTATION = 0.2
-# EvolutionSearcher; small numbers, since each candidate is lowered to get its features.
+# EvolutionSearcher; small numbers, since each candidate is lowered before a model sees it.
 GENERATIONS = 2
 CHILDREN_PER_GENERATION = 12
 RANDOM_PER_GENERATION = 4
@@ -120,14 +118,14 @@ class GeneticSearcher(Searcher):
 
 
 class ModelSearcher(Searcher):
-    """Simulated annealing on a learned model.
+    """Simulated annealing on a cost model.
 
     What it draws at random has a floor near the lowest: the others can't be fast. Among those the
     floor doesn't decide: the very lowest belong to tiny tiles, which stall most.
 
     Args:
-        features: of every candidate of the space.
-        transfer: (features, costs) of other spaces, to learn from as well.
+        floor: the cost that each candidate of the space can't go below [points].
+        model: of the space.
         chains, steps: parallel annealing chains, which go on from batch to batch.
     """
 
@@ -137,26 +135,20 @@ class ModelSearcher(Searcher):
         self,
         space: Listed,
         seed: int,
-        features: Features,
-        transfer: Sequence[Group] = (),
+        floor: Floats,
+        model: PointModel,
         chains: int = CHAINS,
         steps: int = STEPS,
     ) -> None:
         super().__init__(space, seed)
-        self.features, self.transfer, self.steps = features, list(transfer), steps
-        self.ranker = Ranker(features.names, seed)
+        self.floor, self.model, self.steps = floor, model, steps
         self.chains: Ints = self.rng.integers(len(space), size=chains)
 
     def _choose(self, count: int) -> Sequence[int]:
-        measured = list(self.cost)
-        groups = list(self.transfer)
-        if measured:
-            costs = np.array([self.cost[p] for p in measured])
-            groups.append((self.features.values[measured], costs))
-        if len(measured) < WARM and not self.transfer:
+        if len(self.cost) < WARM and not self.model.taught:
             return []
-        self.ranker.fit(groups)
-        scores = self.ranker.score(self.features.values)
+        self.model.fit(self.cost)
+        scores = self.model.score(range(len(self.space)))
         visited = self._anneal(scores)
         visited = [p for p in visited if p not in self.known]
         guided = count - sum(self.rng.random(count) < EXPLORE)
@@ -168,7 +160,7 @@ class ModelSearcher(Searcher):
         if count <= 0:
             return []
         points = np.array([p for p in range(len(self.space)) if p not in self.known])
-        floor = self.features.floor[points]
+        floor = self.floor[points]
         alike = np.count_nonzero(floor <= ALIKE * floor.min())
         lowest = points[np.argsort(floor, kind="stable")[: max(alike, count)]]
         drawn: list[int] = self.rng.choice(lowest, count, replace=False).tolist()
@@ -195,37 +187,26 @@ class ModelSearcher(Searcher):
 
 
 class EvolutionSearcher(Searcher):
-    """Evolution on a learned model (Ansor, OSDI'20, section 5): of points that needn't be listed.
+    """Evolution on a cost model (Ansor, OSDI'20, section 5): of points that needn't be listed.
 
     The fastest points measured and some random ones breed; after some generations those of the
     highest scores are proposed.
 
     Args:
-        look: features [points, features] of some points; a row of NaN for one that isn't legal.
-        names: the features'.
-        transfer: (features, costs) of other spaces, to learn from as well.
+        model: of the space; it says which points aren't legal.
     """
 
-    def __init__(
-        self,
-        space: Points,
-        seed: int,
-        look: Callable[[Sequence[int]], Floats],
-        names: Sequence[str],
-        transfer: Sequence[Group] = (),
-    ) -> None:
+    def __init__(self, space: Points, seed: int, model: PointModel) -> None:
         super().__init__(space, seed)
-        self.look, self.transfer = look, list(transfer)
-        self.ranker = Ranker(names, seed)
+        self.model = model
 
     def _choose(self, count: int) -> Sequence[int]:
-        measured = [p for p, cost in self.cost.items() if cost < INF]
+        measured = {p: cost for p, cost in self.cost.items() if cost < INF}
         if len(measured) < ELITE:
             return []
-        costs = np.array([self.cost[p] for p in measured])
-        self.ranker.fit([*self.transfer, (self.look(measured), costs)])
+        self.model.fit(measured)
         guided = count - sum(self.rng.random(count) < EXPLORE)
-        scores = self._evolve(measured)
+        scores = self._evolve(list(measured))
         return sorted(scores, key=lambda p: -scores[p])[:guided]
 
     def _evolve(self, measured: Sequence[int]) -> dict[int, float]:
@@ -258,10 +239,9 @@ class EvolutionSearcher(Searcher):
         new = [p for p in dict.fromkeys(points) if p not in scores and p not in self.known]
         if not new:
             return
-        rows = self.look(new)
-        illegal = np.flatnonzero(np.isnan(rows).any(axis=1)).tolist()
-        self.rule_out(new[i] for i in illegal)
-        for point, score in zip(new, self.ranker.score(rows), strict=True):
+        levels = self.model.score(new)
+        self.rule_out(p for p, score in zip(new, levels, strict=True) if np.isnan(score))
+        for point, score in zip(new, levels, strict=True):
             if point not in self.known:
                 scores[point] = float(score)
 
@@ -293,4 +273,4 @@ UNTAUGHT: dict[str, Callable[[Points, int], Searcher]] = {
     "grid": GridSearcher,
     "genetic": GeneticSearcher,
 }
-LEARNED = "xgboost"  # the name of the searcher that learns, whichever fits the space
+LEARNED = "model"  # the name of the searcher that asks a cost model, whichever fits the space

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.compiler.search.points import Floats, Ints
 
@@ -144,14 +145,36 @@ class Table(Generic[Row]):
 
 @dataclass(frozen=True)
 class Features:
-    """Features of every candidate of a table, for the learned model: a matrix [rows, features] with
-    the features' names.
+    """Features of some candidates, for a cost model: a matrix [candidates, features] with the
+    features' names; a row of NaN for a candidate that isn't legal.
 
-    One of them is ``floor``, the cost that a candidate can't go below: a bound and no estimate.
+    Of a table's candidates one is ``floor``, the cost that a candidate can't go below: a bound and
+    no estimate.
     """
 
     names: tuple[str, ...]
     values: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, places: Sequence[int]) -> Features:
+        """Features of the candidates at some places."""
+        return Features(self.names, self.values[np.asarray(places, np.int64)])
+
+    @property
+    def legal(self) -> NDArray[np.bool_]:
+        """Whether a candidate is legal, for each."""
+        missing = np.count_nonzero(np.isnan(self.values), axis=1)
+        legal: NDArray[np.bool_] = np.less(missing, self.values.shape[1])
+        return legal
+
+    def columns(self, names: Sequence[str]) -> Floats:
+        """Features by names [candidates, names]; NaN for one that isn't there."""
+        column = {name: i for i, name in enumerate(self.names)}
+        places = [column.get(name, len(self.names)) for name in names]
+        missing = np.full((len(self), 1), np.nan)
+        return np.concatenate([self.values, missing], axis=1)[:, places]
 
     @property
     def floor(self) -> Floats:

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, Self
 
+from vdla.compiler.search.cost_model import ModelKind
 from vdla.compiler.search.measurer import CANDIDATE_SECONDS, Measurer, Meter, local_pool
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate, Space
+from vdla.compiler.search.ranker import XGBOOST
 from vdla.compiler.search.records import AnyRecord, Log
 from vdla.compiler.search.searchers import LEARNED, Searcher
 from vdla.farm.work import JobPool
@@ -32,8 +34,9 @@ class TuneOptions:
 
     ``trials`` is the most candidates per task, those in the log included; tasks that share theirs
     have them on average. A task's search ends before that where its best is within ``enough`` of
-    its bound. ``batch`` is how many are proposed at a time. ``timeout`` is in seconds per
-    candidate. ``progress`` is told (what, done, of).
+    its bound. ``cost_model`` is what a searcher that learns asks. ``batch`` is how many are
+    proposed at a time. ``timeout`` is in seconds per candidate. ``progress`` is told (what, done,
+    of).
     """
 
     trials: int = 64
@@ -43,6 +46,7 @@ class TuneOptions:
     batch: int = 8
     timeout: float = CANDIDATE_SECONDS
     enough: float = 0.995
+    cost_model: ModelKind = XGBOOST
     progress: Progress = lambda what, done, total: None
 
 
@@ -75,8 +79,9 @@ class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
     # What a target brings ---------------------------------------------------------------------
 
     @abstractmethod
-    def searcher(self, name: str, seed: int, records: Sequence[AnyRecord]) -> Searcher:
-        """A searcher over the space; one that learns may start from a log's records."""
+    def searcher(self, options: TuneOptions, records: Sequence[AnyRecord]) -> Searcher:
+        """The searcher over the space that options name; one that learns may start from a log's
+        records."""
 
     @abstractmethod
     def record(self, candidate: Candidate, outcome: AnyOutcome) -> AnyRecord:
@@ -283,7 +288,7 @@ class _Search(Generic[Candidate, AnyOutcome, AnyRecord]):
     def _begin(self, number: int) -> None:
         """Makes a task's searcher, which knows what was tried before."""
         task = self.tasks[number]
-        searcher = task.searcher(self.options.searcher, self.options.seed, self.records)
+        searcher = task.searcher(self.options, self.records)
         searcher.update({point: outcome.cost for point, outcome in task.outcomes.items()})
         self.searchers[number], self.first[number] = searcher, task.known_good(self.records)
 

@@ -35,10 +35,15 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure with one pair of axes."""
     figure = new_figure(width, height)
     axes = figure.add_subplot()
+    bare(axes)
+    return figure, axes
+
+
+def bare(axes: Axes) -> None:
+    """Leaves of the frame the two axes, and draws lines at the y axis's ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def plain_label(name: str, most: int = LONGEST_LABEL) -> str:

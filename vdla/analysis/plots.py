@@ -3,7 +3,7 @@ figures. The roofline has a file of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vdla.analysis.comparison import Comparison
-from vdla.analysis.figures import COLOURS, new_axes, plain_label, save
+from vdla.analysis.figures import COLOURS, bare, new_axes, new_figure, plain_label, save
 from vdla.analysis.roofline_plot import roofline_plot
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -160,10 +161,31 @@ def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str,
     ``labels`` are those of the x and the y axis.
     """
     figure, axes = new_axes(6.0, 3.8)
-    for line, colour in zip(lines, COLOURS[1:], strict=False):
-        axes.step(range(len(line.values)), line.values, where="post", label=line.label, c=colour)
-    axes.set_xlabel(labels[0])
+    _draw(axes, lines, labels[0])
     axes.set_ylabel(labels[1])
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, frameon=False)
     return save(figure, path)
+
+
+def save_panels(
+    path: Path, panels: Mapping[str, Sequence[Line]], title: str, labels: tuple[str, str]
+) -> Path:
+    """Draws plots of lines side by side, with one y axis; the panels' names stand above them."""
+    figure = new_figure(3.0 * len(panels) + 1.0, 3.4)
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (name, lines) in zip(row, panels.items(), strict=True):
+        bare(axes)
+        _draw(axes, lines, labels[0])
+        axes.set_title(plain_label(name), fontsize=9)
+    row[0].set_ylabel(labels[1])
+    row[-1].legend(fontsize=8, frameon=False, loc="lower right")
+    figure.suptitle(title, fontsize=10)
+    return save(figure, path)
+
+
+def _draw(axes: Axes, lines: Sequence[Line], label: str) -> None:
+    """Draws lines by steps, over what the x axis is."""
+    for line, colour in zip(lines, COLOURS[1:], strict=False):
+        axes.step(range(len(line.values)), line.values, where="post", label=line.label, c=colour)
+    axes.set_xlabel(label)

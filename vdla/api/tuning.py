@@ -18,10 +18,11 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.placement import PROCESSOR
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search import tuner
+from vdla.compiler.search.cost_model import ModelKind
 from vdla.compiler.search.measurer import CANDIDATE_SECONDS, Meter, local_pool
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
-from vdla.compiler.search.ranker import load_xgboost
+from vdla.compiler.search.ranker import XGBOOST, load_xgboost
 from vdla.compiler.search.records import AnyRecord, Log
 from vdla.compiler.search.searchers import LEARNED
 from vdla.compiler.search.tuner import Task, TuneOptions
@@ -54,6 +55,7 @@ from vdla.runtime.native import missing_features
 ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside GPUs and other processors
 TASKS: Mapping[str, Any] = {**dict.fromkeys(PROCESSORS, processor_tasks), GPU: gpu_tasks}
 TARGETS = (ACCELERATOR, *TASKS)
+COST_MODELS = (XGBOOST.name, "tree")
 
 
 @takes(Tune)
@@ -212,6 +214,7 @@ def search(
         searcher=options.searcher,
         seed=options.seed,
         workers=options.workers,
+        cost_model=cost_model(options.cost_model),
         timeout=CANDIDATE_SECONDS if options.board is None else BOARD_SECONDS,
         progress=options.progress,
     )
@@ -265,7 +268,23 @@ def _one_of(option: str, actual: str, known: Iterable[str]) -> None:
 
 
 def check_searcher(options: Tune, known: Iterable[str]) -> None:
-    """Raises UsageError where there is no such searcher, and the ranker's error without XGBoost."""
+    """Raises UsageError where there is no such searcher or cost model, and the ranker's error
+    without XGBoost."""
+    if options.searcher in COST_MODELS:
+        raise UsageError(
+            f"--searcher: expected one of {', '.join(known)}, found {options.searcher}, which is a "
+            "--cost-model"
+        )
     _one_of("--searcher", options.searcher, known)
-    if options.searcher == LEARNED:
+    _one_of("--cost-model", options.cost_model, COST_MODELS)
+    if options.searcher == LEARNED and options.cost_model == XGBOOST.name:
         load_xgboost()
+
+
+def cost_model(name: str) -> ModelKind:
+    """The kind of cost models of a name in ``COST_MODELS``."""
+    if name == XGBOOST.name:
+        return XGBOOST
+    from vdla.compiler.tree_rnn import TREE  # with all that traces and trains
+
+    return TREE

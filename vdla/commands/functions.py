@@ -9,6 +9,7 @@ from typing import ClassVar
 from vdla.api import tuning
 from vdla.commands.output import log, table
 from vdla.commands.tuning import Tuning, and_more
+from vdla.compiler.search.searchers import LEARNED
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask, model_ratio
 from vdla.options import Tune
@@ -34,6 +35,7 @@ class _FunctionTuning(Tuning[FunctionTask, FunctionRecord]):
             "target": self.options.target,
             "strategy": self.options.strategy,
             "searcher": self.options.searcher,
+            "cost_model": self.options.cost_model if self.options.searcher == LEARNED else None,
             "log": str(self.options.log),
             "seconds": seconds,
             "ratio": model_ratio(tasks),

@@ -12,6 +12,7 @@ from vdla.api import tuning
 from vdla.commands.output import log, table
 from vdla.commands.tuning import Tuning, and_more
 from vdla.compiler.search.records import Log
+from vdla.compiler.search.searchers import LEARNED
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.isa.config import Config
@@ -68,6 +69,7 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
             "memory": self.config.to_dict()["memory"],
             "log": str(self.options.log),
             "searcher": self.options.searcher,
+            "cost_model": self.options.cost_model if self.options.searcher == LEARNED else None,
             "seconds": seconds,
             "layers": [
                 {

@@ -35,8 +35,8 @@ SECTIONS = {  # options of all commands, in the order in which help shows them
         "--level", "--coverage", "--programs", "--memories", "--netlist",
     ),
     "The search": (
-        "--trials", "--budget", "--time", "--searcher", "--strategy", "--seed", "--log", "--resume",
-        "--workers",
+        "--trials", "--budget", "--time", "--searcher", "--cost-model", "--strategy", "--seed",
+        "--log", "--resume", "--workers",
     ),
     "Many machines": ("--farm", "--resource", "--folder", "--without-encryption"),
     "Files": (

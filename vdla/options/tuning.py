@@ -44,9 +44,11 @@ class Tune(Sized):
     )
     settings: Sequence[str] = fields.settings(ACCELERATOR)
     trials: int = option(64, "--trials", typed=int, min=1, help="Candidates per distinct layer.")
-    searcher: str = option(
-        "xgboost", "--searcher", typed=str, help="xgboost, random, grid or genetic."
-    )
+    searcher: str = option("model", "--searcher", typed=str, help="model, random, grid or genetic.")
+    cost_model: str = option(
+        "xgboost", "--cost-model", typed=str, only=[Only("searcher", "model")],
+        help="What --searcher model asks: xgboost (of features) or tree (of loops).",
+    )  # fmt: skip
     vthreads: Sequence[int] = fields.vthreads((2,), ACCELERATOR)
     layer: str = option("", "--layer", typed=str, metavar="NAME", help="This layer alone.")
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")

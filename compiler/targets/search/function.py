@@ -31,7 +31,7 @@ class Function(ABC):
 
     ``layers`` are the nodes that have it, ``base`` the steps that every schedule of it begins with:
     those that put the element-wise parts of a fused node in line. It goes to other processes.
-    ``FEATURES`` are the names of what the learned model sees.
+    ``FEATURES`` are the names of a schedule's features.
     """
 
     FEATURES: ClassVar[Sequence[str]]
@@ -63,12 +63,16 @@ class Function(ABC):
         """
 
     @abstractmethod
-    def features(self, trace: Sequence[Step]) -> Floats:
-        """Features of a trace for the learned model, in the order of ``FEATURES``.
+    def loops(self, trace: Sequence[Step]) -> PrimFunc:
+        """The function as cost models see it: as a trace schedules it, without blocks.
 
         Raises:
             ScheduleError, NoCodeError: as ``code``.
         """
+
+    @abstractmethod
+    def features(self, loops: PrimFunc) -> Floats:
+        """Features of what ``loops`` gave, in the order of ``FEATURES``."""
 
     def fits(self, trace: Sequence[Step]) -> bool:
         """Whether the machine can hold what a trace makes, as far as that is soon seen."""

@@ -16,15 +16,19 @@ import numpy as np
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.search.forest import Forest, Tree
 from vdla.compiler.search.points import Floats
 from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, EvolutionSearcher, Searcher
+from vdla.compiler.search.table import Features
 from vdla.compiler.search.tuner import Task, TuneOptions, Turn
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.search.function import Function
 from vdla.compiler.targets.search.function_records import FunctionRecord, Key
+from vdla.compiler.targets.search.loop_tree import NAMES, tree_of
 from vdla.compiler.targets.search.sketch import Sketch
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
+from vdla.compiler.tir.ir import PrimFunc
 
 SEARCHERS = (LEARNED, "random", "genetic")  # a grid has no order where nothing is listed
 
@@ -40,8 +44,8 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     """The search for one function.
 
     ``reference`` is the default schedule's shortest time in seconds; ``history`` has the best time
-    after each round. ``rows`` are the features of the points looked at so far. ``threads`` share
-    the loops of what is timed.
+    after each round. ``rows`` are the features, and ``grown`` the trees, of the points looked at so
+    far. ``threads`` share the loops of what is timed.
     """
 
     space: SketchSpace
@@ -49,6 +53,7 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     threads: int = 1
     reference: float = field(default=inf, init=False)
     rows: dict[int, Floats] = field(default_factory=dict, init=False)
+    grown: dict[int, Tree | None] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, stopwatch: Stopwatch[Any], sketches: Sequence[Sketch]) -> Self:
@@ -114,26 +119,42 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     # What the search asks ---------------------------------------------------------------------
 
-    def look(self, points: Sequence[int]) -> Floats:
-        """Features [points, features]; NaN for a point whose steps don't apply."""
+    def features(self, points: Sequence[int]) -> Features:
+        """Features of points; NaN for one whose steps don't apply."""
+        names, known = tuple(self.function.FEATURES), self.rows
         for point in points:
-            if point not in self.rows:
-                try:
-                    self.rows[point] = self.function.features(self.space.candidate(point))
-                except (ScheduleError, NoCodeError):
-                    self.rows[point] = np.full(len(self.function.FEATURES), np.nan)
-        return np.array([self.rows[point] for point in points])
+            if point not in known:
+                loops = self.loops(point)
+                missing = np.full(len(names), np.nan)
+                known[point] = missing if loops is None else self.function.features(loops)
+        return Features(names, np.array([known[p] for p in points]).reshape(-1, len(names)))
+
+    def trees(self, points: Sequence[int]) -> Forest:
+        """Trees of points' loops; none of one whose steps don't apply."""
+        for point in points:
+            if point not in self.grown:
+                loops = self.loops(point)
+                self.grown[point] = None if loops is None else tree_of(loops)
+        return Forest.of(NAMES, [self.grown[point] for point in points])
+
+    def loops(self, point: int) -> PrimFunc | None:
+        """Loops of a point's schedule; None where its steps don't apply."""
+        try:
+            return self.function.loops(self.space.candidate(point))
+        except (ScheduleError, NoCodeError):
+            return None
 
     def known_good(self, records: Sequence[FunctionRecord]) -> Sequence[int]:
         """The default schedule, where a sketch has it: a search begins with what it has to beat."""
         point = self.space.point(self.function.default)
         return () if point is None else (point,)
 
-    def searcher(self, name: str, seed: int, records: Sequence[FunctionRecord]) -> Searcher:
+    def searcher(self, options: TuneOptions, records: Sequence[FunctionRecord]) -> Searcher:
         """A searcher over the schedules; the learned one starts from nothing."""
-        if name != LEARNED:
-            return UNTAUGHT[name](self.space, seed)
-        return EvolutionSearcher(self.space, seed, self.look, self.function.FEATURES)
+        if options.searcher != LEARNED:
+            return UNTAUGHT[options.searcher](self.space, options.seed)
+        model = options.cost_model.over(self, options.seed, ())
+        return EvolutionSearcher(self.space, options.seed, model)
 
     def record(self, candidate: Trace, outcome: Timing) -> FunctionRecord:
         """The record of what became of a schedule, just now."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.search.forest import Forest, Tree
 from vdla.compiler.search.measurer import Meter
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Floats
@@ -20,12 +21,15 @@ from vdla.compiler.search.searchers import (
     EvolutionSearcher,
     Searcher,
 )
-from vdla.compiler.search.tuner import Task
+from vdla.compiler.search.table import Features
+from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.search.function import F, Function
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.knob_space import Chosen, KnobSpace, Scheduler
 from vdla.compiler.targets.search.knobs import Value
+from vdla.compiler.targets.search.loop_tree import NAMES, tree_of
 from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
+from vdla.compiler.tir.ir import PrimFunc
 from vdla.support.errors import UserError
 
 SEARCHERS = (LEARNED, *UNTAUGHT)
@@ -79,12 +83,13 @@ class OrderedSearcher(Searcher):
 class KnobTask(Task[Chosen, AnyOutcome, AnyRecord]):
     """The search among the schedules that a user's function makes of one expression.
 
-    ``rows`` are the features of the points looked at so far.
+    ``rows`` are the features of the points looked at so far, ``grown`` their trees.
     """
 
     space: KnobSpace
     function: Function
     rows: dict[int, Floats] = field(default_factory=dict, init=False)
+    grown: dict[int, Tree | None] = field(default_factory=dict, init=False)
 
     @abstractmethod
     def values(self, record: AnyRecord) -> Mapping[str, Value] | None:
@@ -100,35 +105,42 @@ class KnobTask(Task[Chosen, AnyOutcome, AnyRecord]):
         point = None if values is None else self.space.named(values)
         return None if point is None else (self.space.candidate(point), self.outcome(record))
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the features: those that the machine's schedules have, and the knobs'."""
-        return [*self.function.FEATURES, *(f"knob {n}" for n in range(SEEN))]
-
-    def look(self, points: Sequence[int]) -> Floats:
-        """Features [points, features]; NaN for a point whose steps don't apply."""
+    def features(self, points: Sequence[int]) -> Features:
+        """Features of points, and of each where its knobs stand; NaN where steps don't apply."""
+        names = *self.function.FEATURES, *(f"knob {n}" for n in range(SEEN))
         for point in points:
             if point not in self.rows:
-                self.rows[point] = self._row(point)
-        return np.array([self.rows[point] for point in points])
+                loops, codes = self.loops(point), self.space.codes[point][:SEEN]
+                own = () if loops is None else self.function.features(loops)
+                row = [*own, *codes, *[-1] * (SEEN - len(codes))]
+                self.rows[point] = np.full(len(names), np.nan) if loops is None else np.array(row)
+        rows = np.array([self.rows[point] for point in points], np.float64)
+        return Features(names, rows.reshape(-1, len(names)))
 
-    def _row(self, point: int) -> Floats:
-        chosen, codes = self.space.candidate(point), self.space.codes[point][:SEEN]
+    def trees(self, points: Sequence[int]) -> Forest:
+        """Trees of points' loops; none of one whose steps don't apply."""
+        for point in points:
+            if point not in self.grown:
+                loops = self.loops(point)
+                self.grown[point] = None if loops is None else tree_of(loops)
+        return Forest.of(NAMES, [self.grown[point] for point in points])
+
+    def loops(self, point: int) -> PrimFunc | None:
+        """Loops of a point's schedule; None where its steps don't apply."""
+        chosen = self.space.candidate(point)
         try:
-            if chosen.refusal:
-                return np.full(len(self.names), np.nan)
-            own = self.function.features(chosen.trace)
+            return None if chosen.refusal else self.function.loops(chosen.trace)
         except UserError:
-            return np.full(len(self.names), np.nan)
-        return np.array([*own, *codes, *[-1] * (SEEN - len(codes))], np.float64)
+            return None
 
-    def searcher(self, name: str, seed: int, records: Sequence[AnyRecord]) -> Searcher:
+    def searcher(self, options: TuneOptions, records: Sequence[AnyRecord]) -> Searcher:
         """A searcher over the schedules; the learned one starts from nothing."""
-        if name == GRID:
-            return OrderedSearcher(self.space, seed)
-        if name != LEARNED:
-            return UNTAUGHT[name](self.space, seed)
-        return EvolutionSearcher(self.space, seed, self.look, self.names)
+        if options.searcher == GRID:
+            return OrderedSearcher(self.space, options.seed)
+        if options.searcher != LEARNED:
+            return UNTAUGHT[options.searcher](self.space, options.seed)
+        model = options.cost_model.over(self, options.seed, ())
+        return EvolutionSearcher(self.space, options.seed, model)
 
 
 @dataclass(eq=False)

@@ -64,9 +64,9 @@ class Line(Task[Dot, Distance, DotRecord]):
     def of(cls, name, size=20, **more):
         return cls([name, "another"], Table.of([Dot(x) for x in range(size)]), None, **more)
 
-    def searcher(self, name, seed, records):
-        self.started.append(name)
-        return UNTAUGHT[name](self.space, seed)
+    def searcher(self, options, records):
+        self.started.append(options.searcher)
+        return UNTAUGHT[options.searcher](self.space, options.seed)
 
     def record(self, candidate, outcome):
         distance = outcome.cost if outcome.status == "ok" else None

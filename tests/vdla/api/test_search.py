@@ -103,7 +103,7 @@ def test_the_least_of_so_many_trials_is_drawn(result, tmp_path):
     assert str(result).endswith("; 13 trials: 1 illegal, 12 ok")
 
 
-@pytest.mark.parametrize("searcher", ["random", "genetic", "xgboost"])
+@pytest.mark.parametrize("searcher", ["random", "genetic", "model"])
 def test_searchers_find_what_the_grid_finds(result, tmp_path, searcher):
     how = {"target": TINY, "trials": 99, "searcher": searcher, "workers": 1}
     again = vdla.search(C, elements, log=tmp_path / "log", **how)
@@ -213,7 +213,7 @@ def duplicate(s, knobs):
         (elements, {"target": "cpu", "workers": 4},
          "--workers: expected --target accelerator, found cpu"),
         (elements, {"searcher": "oracle"},
-         "--searcher: expected one of xgboost, random, grid, genetic, found oracle"),
+         "--searcher: expected one of model, random, grid, genetic, found oracle"),
         (elements, {"target": "cpu", "farm": "tls://a:1"},
          "--farm: expected --target accelerator or gpu or x86-64-v3 or x86-64-v4, found cpu"),
         (duplicate, {}, "knob a: expected a name of its own, found a second knob of it; an object "

@@ -46,7 +46,7 @@ def test_it_prints_json_and_exports_the_best(vdla, tmp_path, logged):
     assert done.code == 0
     assert done.json["config"] == "tiny"
     assert done.json["memory"] == {"latency": 64, "bytes_per_cycle": 4}
-    assert done.json["searcher"] == "xgboost"
+    assert (done.json["searcher"], done.json["cost_model"]) == ("model", "xgboost")
     layers = done.json["layers"]
     names = ["conv1", "pool1", "conv2", "pool2", "fc"]
     assert [row["layers"] for row in layers] == [[name] for name in names]
@@ -132,7 +132,18 @@ def test_wrong_options(vdla, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refused(vdla("tune", "digits")) == "Missing option '--log'; see vdla tune --help"
     assert refused(vdla("tune", "digits", "--log", "l", "--searcher", "best")) == (
-        "--searcher: expected one of xgboost, random, grid, genetic, found best"
+        "--searcher: expected one of model, random, grid, genetic, found best"
+    )
+    assert refused(vdla("tune", "digits", "--log", "l", "--searcher", "xgboost")) == (
+        "--searcher: expected one of model, random, grid, genetic, found xgboost, which is a "
+        "--cost-model"
+    )
+    assert refused(vdla("tune", "digits", "--log", "l", "--cost-model", "forest")) == (
+        "--cost-model: expected one of xgboost, tree, found forest"
+    )
+    both = ("--searcher", "random", "--cost-model", "tree")
+    assert refused(vdla("tune", "digits", "--log", "l", *both)) == (
+        "--cost-model: expected --searcher model, found random"
     )
     assert refused(vdla("tune", "digits", "--log", "l", "--vthreads", "0")) == (
         "--vthreads: expected distinct numbers from 1 to 8, found '0'"
@@ -202,10 +213,12 @@ def test_lost_candidates_are_told(vdla, tmp_path):
 def test_without_xgboost_one_line_says_what_to_install(vdla, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     assert refused(vdla("tune", "digits", "--log", tmp_path / "l")) == (
-        "--searcher xgboost: expected the package xgboost, found none; "
-        f"{pip_install('tune')}, or choose random, grid or genetic"
+        "--cost-model xgboost: expected the package xgboost, found none; "
+        f"{pip_install('tune')}, or choose --cost-model tree"
     )
     assert not (tmp_path / "l").exists()
+    how = ("--layer", "pool2", "--trials", 2, "--log", tmp_path / "l")
+    assert vdla("tune", "digits", *how, "--cost-model", "tree").code == 0
 
 
 # On a processor -----------------------------------------------------------------------------------
@@ -265,6 +278,18 @@ def test_bundled_records_are_used_unless_none_are_wanted(monkeypatch, tmp_path, 
     assert list(tuned_functions(slower).best.values()) == [record]
 
 
+@pytest.mark.long
+def test_a_search_on_a_processor_by_trees(vdla, tmp_path):
+    log = tmp_path / "log"
+    how = ("--layer", "conv2", "--trials", 12, "--log", log, "--cost-model", "tree", "--json")
+    done = vdla("tune", "digits", "--target", "cpu", *how)
+    assert done.code == 0
+    assert (done.json["searcher"], done.json["cost_model"]) == ("model", "tree")
+    assert done.json["functions"][0]["trials"] == 12
+    (task,) = api.tune("digits", log, target="cpu", trials=12, layer="conv2", cost_model="tree")
+    assert (task.resumed, task.trials) == (12, 12)
+
+
 def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu):
     log = tmp_path / "log"
     log.write_bytes(logged_on_cpu.read_bytes())
@@ -282,7 +307,7 @@ def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu
         ("--target", "tpu", "--target: expected one of accelerator, cpu, x86-64-v3, x86-64-v4, "
          "gpu, found tpu"),
         ("--strategy", "luck", "--strategy: expected one of template, sketch, found luck"),
-        ("--searcher", "grid", "--searcher: expected one of xgboost, random, genetic, found grid"),
+        ("--searcher", "grid", "--searcher: expected one of model, random, genetic, found grid"),
         ("--layer", "nowhere", "digits: expected a layer nowhere that --strategy template can "
          "schedule, found conv1, conv2, fc"),
     ],

@@ -29,6 +29,7 @@ from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.ir.stmt import THREADS
+from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config
 
@@ -90,11 +91,15 @@ class AcceleratorFunction(Function):
         linker.add(kernel.name, kernel, {name: name for name in kernel.tensors})
         return standalone(linker, kernel.tensors, {})
 
-    def features(self, trace: Sequence[Step]) -> Floats:
+    def loops(self, trace: Sequence[Step]) -> PrimFunc:
+        """The scheduled loops."""
+        return flatten_blocks(self.code(trace))
+
+    def features(self, loops: PrimFunc) -> Floats:
         """Counts of the scheduled loops, in the order of ``FEATURES``."""
         counts: Counter[str] = Counter()
-        for stmt, loops in _nested(self.code(trace).body, ()):
-            counts.update(_counted(stmt, loops))
+        for stmt, around in _nested(loops.body, ()):
+            counts.update(_counted(stmt, around))
         return np.array([log2(1 + counts[name]) for name in COUNTED])
 
     @property

@@ -15,6 +15,7 @@ numbers as they are, choices one-hot.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,19 @@ from numpy.typing import NDArray
 from vdla.compiler.search.table import Features, Table
 from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.nest import Columns, Floats, Nest
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile, alike
+from vdla.compiler.targets.accelerator.operators.template import Tile, alike
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 
 
-def features(template: AnyTemplate, space: Table[Tile], config: Config) -> Features:
+class Nested(Protocol):
+    """A template as its tiles' features need it: the loops around a tile."""
+
+    def nest(self, tile: Tile, config: Config) -> Nest:
+        """The loops; sizes may be columns, with an entry for each of many tiles."""
+
+
+def features(template: Nested, space: Table[Tile], config: Config) -> Features:
     """The features of all tiles of a space."""
     knobs = {
         name: np.array([getattr(tile, name) for tile in space.candidates]) for name in space.knobs

@@ -15,11 +15,10 @@ import numpy as np
 
 from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, ModelSearcher, Searcher
 from vdla.compiler.search.table import Features, Table
-from vdla.compiler.search.tuner import Task
+from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulation, TileMeter
-from vdla.compiler.targets.accelerator.search.tile_features import features
 from vdla.compiler.targets.accelerator.search.tile_records import (
     BUNDLED,
     TileRecord,
@@ -27,6 +26,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import (
     make_tile,
 )
 from vdla.compiler.targets.accelerator.search.tile_space import tile_space
+from vdla.compiler.targets.accelerator.search.tile_view import TileView
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa.config import Config
@@ -49,9 +49,14 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
     transfer: TransferData
 
     @cached_property
+    def view(self) -> TileView:
+        """The tiles as cost models see them."""
+        return TileView(self.meter.operator.template, self.space, self.meter.config)
+
+    @property
     def features(self) -> Features:
-        """Features of every tile, for the learned model."""
-        return features(self.meter.operator.template, self.space, self.meter.config)
+        """Features of every tile."""
+        return self.view.all_features
 
     @property
     def tile(self) -> Tile:
@@ -92,13 +97,14 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
         column = self.features.names.index("commands")
         return float(self.features.values[point, column])
 
-    def searcher(self, name: str, seed: int, records: Sequence[TileRecord]) -> Searcher:
+    def searcher(self, options: TuneOptions, records: Sequence[TileRecord]) -> Searcher:
         """A searcher over the tiles; the learned one starts from measurements of its kind."""
-        if name != LEARNED:
-            return UNTAUGHT[name](self.space, seed)
+        if options.searcher != LEARNED:
+            return UNTAUGHT[options.searcher](self.space, options.seed)
         self.transfer.add(records)
-        groups = self.transfer.groups(self.workload, self.features.names)
-        return ModelSearcher(self.space, seed, self.features, groups)
+        groups = self.transfer.groups(self.workload)
+        model = options.cost_model.over(self.view, options.seed, groups)
+        return ModelSearcher(self.space, options.seed, self.features.floor, model)
 
     def record(self, candidate: Tile, outcome: Cycles) -> TileRecord:
         """The record of what became of a tile, just now."""

@@ -7,21 +7,20 @@ from math import inf
 
 import numpy as np
 
-from vdla.compiler.search.points import Floats
-from vdla.compiler.search.searchers import Group
-from vdla.compiler.search.table import Features, Table
+from vdla.compiler.search.cost_model import ShownGroup
+from vdla.compiler.search.table import Table
 from vdla.compiler.targets.accelerator.operators.template import Tile
-from vdla.compiler.targets.accelerator.search.tile_features import features
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, make_tile
+from vdla.compiler.targets.accelerator.search.tile_view import TileView
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa.parameters import ConfigError
 
 
 class TransferData:
-    """Measurements of workloads, as groups for the ranker; ``tables`` has features and cycles."""
+    """Measurements of workloads, as groups for cost models; ``tables`` has tiles and cycles."""
 
     def __init__(self) -> None:
-        self.tables: dict[Workload, tuple[Features, Floats]] = {}
+        self.tables: dict[Workload, ShownGroup] = {}
 
     def add(self, records: Sequence[TileRecord]) -> None:
         """Takes in the records of the workloads that it doesn't know yet."""
@@ -34,22 +33,16 @@ class TransferData:
         for workload, costs in new.items():
             tiles = sorted(costs, key=repr)  # in no order of who was measured first
             try:
-                seen = features(workload.like(), Table.of(tiles), workload.config)
+                seen = TileView(workload.like(), Table.of(tiles), workload.config)
+                _ = seen.all_features
             except (ConfigError, KeyError, TypeError, ValueError, ArithmeticError):
                 continue  # of a compiler with other templates, or of no layer at all
             self.tables[workload] = (seen, np.array([costs[tile] for tile in tiles]))
 
-    def groups(self, workload: Workload, names: Sequence[str]) -> list[Group]:
-        """(features by these names, cycles) of every other workload of this kind."""
+    def groups(self, workload: Workload) -> list[ShownGroup]:
+        """The measured tiles of every other workload of this kind, with their cycles."""
         return [
-            (_columns(seen, names), cycles)
+            (seen, cycles)
             for other, (seen, cycles) in self.tables.items()
             if other != workload and other.kind == workload.kind and np.isfinite(cycles).any()
         ]
-
-
-def _columns(seen: Features, names: Sequence[str]) -> Floats:
-    """Features by name; one that isn't there is missing, which the trees can take."""
-    column = {name: i for i, name in enumerate(seen.names)}
-    missing = np.full(len(seen.values), np.nan)
-    return np.stack([seen.values[:, column[n]] if n in column else missing for n in names], axis=1)

@@ -64,9 +64,13 @@ class GpuFunction(Function):
         self._threads(func)  # what the GPU can't hold is known before barriers are looked for
         return lower_function(func, self.gpu)
 
-    def features(self, trace: Sequence[Step]) -> Floats:
-        """Features of the kernels before barriers, which take long to place and tell little."""
-        return row(self._threads(self.scheduled(trace)))
+    def loops(self, trace: Sequence[Step]) -> PrimFunc:
+        """The kernels before barriers, which take long to place and tell little."""
+        return self._threads(self.scheduled(trace))
+
+    def features(self, loops: PrimFunc) -> Floats:
+        """Features of the kernels."""
+        return row(loops)
 
     def _threads(self, func: PrimFunc) -> PrimFunc:
         """A scheduled function as kernels that the GPU can hold, without barriers."""

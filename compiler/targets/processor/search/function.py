@@ -22,6 +22,7 @@ from vdla.compiler.targets.search.function import CANDIDATE, Function, distinct
 from vdla.compiler.targets.template import express
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.compiler.tir.lower import flatten_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +51,13 @@ class ProcessorFunction(Function):
         """The function as a trace schedules it."""
         return with_inits(self.schedule(trace).mod)
 
-    def features(self, trace: Sequence[Step]) -> Floats:
+    def loops(self, trace: Sequence[Step]) -> PrimFunc:
+        """The scheduled loops."""
+        return flatten_blocks(self.code(trace))
+
+    def features(self, loops: PrimFunc) -> Floats:
         """Features of the scheduled loops."""
-        return row(self.code(trace))
+        return row(loops)
 
 
 def functions_of(

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from vdla.compiler import tree_rnn
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search import tuner as module
 from vdla.compiler.search.records import Log, load
@@ -20,6 +21,7 @@ from vdla.compiler.targets.processor.search.tasks import function_tasks
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask, gain, model_ratio
 from vdla.compiler.targets.search.stopwatch import Timing
+from vdla.compiler.tree_rnn import TREE
 
 
 def made_up(trace):
@@ -117,15 +119,24 @@ def test_a_search_goes_on_from_its_log(fake, tmp_path, product):
     assert len({json.dumps(list(r.trace)) for r in load(path, FunctionRecord)}) == 20
 
 
+def test_a_search_by_trees_goes_on_from_its_log(fake, monkeypatch, tmp_path, product):
+    monkeypatch.setattr(tree_rnn, "STEPS", 20)
+    tuned(tmp_path / "whole", product, trials=20, cost_model=TREE)
+    whole = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "cut").write_bytes(b"".join(whole[:9]))
+    tuned(tmp_path / "cut", product, trials=20, cost_model=TREE)
+    assert (tmp_path / "cut").read_bytes() == b"".join(whole)
+
+
 def test_the_learned_search_beats_chance(fake, tmp_path, product):
     found = {}
-    for name in ("xgboost", "random"):
+    for name in ("model", "random"):
         tiles = [sketch for sketch in derive(product) if sketch.rule == "tile"]
         task = FunctionTask.of(ProcessorStopwatch(product), tiles)
         with Log(tmp_path / name, FunctionRecord) as log:
             tune([task], log, TuneOptions(trials=32, searcher=name))
         found[name] = task.ratio
-    assert found["xgboost"] < found["random"]
+    assert found["model"] < found["random"]
 
 
 def test_what_crashes_or_hangs_is_recorded_and_the_search_goes_on(tmp_path, product, deadly):

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from vdla.compiler import tree_rnn
 from vdla.compiler.search import tuner as module
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.search.tuner import TuneOptions, tune
@@ -25,6 +26,7 @@ from vdla.compiler.targets.accelerator.search.tile_task import SEARCHERS, tile_t
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.compiler.targets.accelerator.standalone import layer_program
+from vdla.compiler.tree_rnn import TREE
 
 
 def made_up(tile):
@@ -73,6 +75,22 @@ def test_equal_layers_are_tuned_once_per_thread_count(layer, tiny):
     found = [(t.layers, t.workload.vthreads) for t in tasks]
     assert found == [(["a", "b"], 1), (["a", "b"], 2), (["c"], 1), (["c"], 2)]
     assert all(tile.vthreads == t.workload.vthreads for t in tasks for tile in t.space.candidates)
+
+
+@pytest.mark.long
+def test_a_search_by_trees_ends_as_if_it_had_never_been_stopped(
+    fake, monkeypatch, tmp_path, layer, tiny
+):
+    monkeypatch.setattr(tree_rnn, "STEPS", 20)
+    other = replace(layer, template=replace(layer.template, height=14))
+    layers = [("a", layer), ("b", other)]  # the second one learns from the first one's records
+    how = {"trials": 24, "cost_model": TREE}
+    tuned(tmp_path / "whole", layers, tiny, **how)
+    whole = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    assert len(whole) == 48
+    (tmp_path / "cut").write_bytes(b"".join(whole[:29]))
+    tuned(tmp_path / "cut", layers, tiny, **how)
+    assert set((tmp_path / "cut").read_bytes().splitlines(keepends=True)) == set(whole)
 
 
 @pytest.mark.parametrize("searcher", SEARCHERS)
@@ -206,7 +224,7 @@ def test_records_of_other_templates_teach_nothing(layer, tiny):
     assert transfer.tables == {}
     transfer.add([record])
     assert list(transfer.tables) == [task.workload]
-    assert transfer.groups(task.workload, task.features.names) == []
+    assert transfer.groups(task.workload) == []
 
 
 def test_resuming_takes_a_record_once(layer, tiny):

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla import te
+from vdla.compiler import tree_rnn
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.schedule.trace import from_json, to_json
 from vdla.compiler.search.measurer import RefusalError
+from vdla.compiler.search.tuner import TuneOptions
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.description import ANY, Gpu, extents, kernels, shared_bytes
 from vdla.compiler.targets.gpu.search import stopwatch
@@ -20,6 +22,9 @@ from vdla.compiler.targets.gpu.search.function import GpuFunction
 from vdla.compiler.targets.gpu.search.kernel_features import NAMES, features
 from vdla.compiler.targets.gpu.search.rules import derive, template
 from vdla.compiler.targets.gpu.search.stopwatch import GpuStopwatch
+from vdla.compiler.targets.gpu.search.tasks import function_tasks
+from vdla.compiler.targets.search import loop_tree
+from vdla.compiler.targets.search.loop_tree import tree_of
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import alike, random_array
 from vdla.compiler.tir.group import run_groups
@@ -101,7 +106,7 @@ def test_a_trace_goes_through_a_log(expression, seed):
     for point in space.draw((), 2, np.random.default_rng(seed)):
         trace = from_json(to_json(space.candidate(point)))
         assert space.point(trace) == point
-        assert len(function.features(trace)) == len(NAMES)
+        assert len(function.features(function.loops(trace))) == len(NAMES)
 
 
 def test_rules_follow_the_structure():
@@ -152,6 +157,33 @@ def test_a_template_shares_the_threads_of_a_group():
         assert more == min(parts, 32)  # parts of the second step of the default schedule's tree
         met.add(parts)
     assert len(met) > 2
+
+
+def test_trees_have_the_loops_that_threads_share():
+    function = function_of(matmul(16, 16, 16))
+    space = SketchSpace(derive(function), function.fits)
+    points = space.draw((), 4, np.random.default_rng(0))
+    trees = [tree_of(function.loops(space.candidate(point))) for point in points]
+    for name in ("blockIdx.x", "threadIdx.x", "local", "store", "read"):
+        column = loop_tree.NAMES.index(name)
+        assert any(tree.rows[:, column].any() for tree in trees), name
+
+
+@pytest.mark.long
+def test_a_search_by_trees_of_kernels(monkeypatch):
+    monkeypatch.setattr(tree_rnn, "STEPS", 20)
+    (task,) = function_tasks([function_of(matmul(16, 16, 16))], "sketch")
+    runs = []
+    for _ in range(2):
+        searcher = task.searcher(TuneOptions(cost_model=tree_rnn.TREE), [])
+        points = [searcher.propose(8)]
+        searcher.update({p: 1.0 + len(task.space.candidate(p)) % 3 + p % 5 for p in points[0]})
+        points.append(searcher.propose(8))
+        assert len({*points[0], *points[1]}) == 16
+        runs.append(points)
+    assert runs[0] == runs[1]
+    assert task.grown
+    assert not task.rows  # no features, which the other model sees
 
 
 def test_features_tell_schedules_apart():
