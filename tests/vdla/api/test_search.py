@@ -111,11 +111,22 @@ def test_searchers_find_what_the_grid_finds(result, tmp_path, searcher):
     assert again.task.counts["ok"] == 12
 
 
+def test_trees_of_schedules_are_learned_from(result, tmp_path):
+    """A TreeRNN reads the loops of a kernel for the accelerator as it does others'."""
+    how = {"target": TINY, "trials": 99, "cost_model": "tree", "workers": 1}
+    again = vdla.search(C, elements, log=tmp_path / "log", **how)
+    assert again.cost == result.cost
+    trees = again.task.trees(sorted(again.task.outcomes))
+    assert trees.legal.sum() == 12
+    assert len(trees.structures) > 1
+
+
 def test_the_model_sees_what_schedules_do(result):
-    rows = result.task.look(sorted(result.task.outcomes))
-    assert rows.shape == (13, len(result.task.names))
-    assert np.isnan(rows).all(axis=1).sum() == 1
-    column = {name: rows[:-1, n] for n, name in enumerate(result.task.names)}
+    seen = result.task.features(sorted(result.task.outcomes))
+    rows = seen.values
+    assert rows.shape == (13, len(seen.names))
+    assert seen.legal.sum() == 12
+    column = {name: rows[:-1, n] for n, name in enumerate(seen.names)}
     assert set(column["threads"]) == {0.0, np.log2(1 + 2)}
     assert len(set(column["bits vdla.acc"])) == 6
     assert {name for name in COUNTED if np.ptp(column[name])} >= {"load runs", "bits vdla.acc"}
