@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("vdla", deadline=None)  # a slow machine is no fault
+settings.register_profile("vdla", deadline=None, max_examples=60)  # a slow machine is no fault
 settings.load_profile("vdla")
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests are no package
 

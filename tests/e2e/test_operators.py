@@ -566,7 +566,7 @@ def holds(kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]], examples: i
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_random_operators(kind):
-    holds(kind, 16 if kind is convolution else 5)
+    holds(kind, 10 if kind is convolution else 3)
 
 
 @pytest.mark.long

@@ -18,9 +18,9 @@ from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
 
-FLOATS, QDQ = 30, 10  # networks of `make test`
-FLOATS_LONG, QDQ_LONG = 3_710, 1_450  # of `make test-long`, beside those
-AT_ONCE = 10
+FLOATS, QDQ = 15, 5  # networks of `make test`
+FLOATS_LONG, QDQ_LONG = 3_725, 1_455  # of `make test-long`, beside those
+AT_ONCE = 5
 WHOLE = 4  # of so many networks, LLVM optimizes one as a user's
 RELATIVE = 1e-4  # of an output's largest value
 SHARE, STEPS = 0.02, 2  # of a quantized output: elements that may differ, by so many steps

@@ -84,6 +84,11 @@ def assert_equal(
 
 
 def test_tiny(tiny):
+    assert_equal(tiny, 60)
+
+
+@pytest.mark.long
+def test_more_of_tiny(tiny):
     """These programs reach every goal, too."""
     coverage = Coverage(TINY)
     assert_equal(tiny, 300, coverage=coverage)

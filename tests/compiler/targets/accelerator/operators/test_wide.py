@@ -143,7 +143,9 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize("on", [*FULL])
+@pytest.mark.parametrize(
+    "on", ["paper-full", *(pytest.param(on, marks=pytest.mark.long) for on in ("paper", "tiny"))]
+)
 @pytest.mark.parametrize(
     ("channels", "pixels", "centered", "wide"),
     [(16, 9, True, False), (64, 17, True, True), (64, 9, False, True), (32, 17, False, False)],
