@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
@@ -210,6 +210,9 @@ def test_a_strict_accelerator_leaves_floats():
     assert "Binary" not in left[1]
 
 
+CANCELLED = 0.05  # of the largest tensor, below which a result is a difference of near ones
+
+
 def _step(m, draw, known):
     """A float operator of images before it."""
     x, y = (known[draw(st.integers(0, len(known) - 1))] for _ in range(2))
@@ -241,8 +244,11 @@ def test_any_floats_between_integers(data):
     probe.output(known[-1])
     graph = import_model(probe.model())
     inputs = {"x": np.random.default_rng(1).normal(size=SHAPE).astype(np.float32)}
-    (values,) = (evaluate(graph, inputs)[n] for n in graph.outputs)
-    step = float(np.abs(values).max() / 100) or 1.0
+    every = evaluate(graph, inputs)
+    (values,) = (every[n] for n in graph.outputs)
+    largest = max(np.abs(each).max() for each in every.values() if each.dtype.kind == "f")
+    assume(np.abs(values).max() > CANCELLED * largest)  # else roundings are what is left of it
+    step = float(np.abs(values).max() / 100)
     m.outputs = []
     m.output(m.quantized(known[-1], step, 0))
     graph, result = rounded(m)
