@@ -11,8 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from emulated import SYSTEMS, Board, missing
 
+OLDEST = "cortex-a9"
+PROCESSORS = [
+    name if name == OLDEST else pytest.param(name, marks=pytest.mark.long) for name in SYSTEMS
+]
 
-@pytest.fixture(scope="session", params=list(SYSTEMS))
+
+@pytest.fixture(scope="session", params=PROCESSORS)
 def board(request, tmp_path_factory):
     """An emulated board's processor."""
     absent = missing(request.param)

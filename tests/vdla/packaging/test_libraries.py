@@ -43,7 +43,7 @@ def test_a_module_that_is_compiled_already(digits, tmp_path):
 
 
 @pytest.mark.parametrize("target", [name for name in EMULATORS if name != "wasm32"])
-@pytest.mark.parametrize("name", ["digits", "characters"])
+@pytest.mark.parametrize("name", ["digits", pytest.param("characters", marks=pytest.mark.long)])
 def test_other_machines(tmp_path, name, target):
     """A convolutional network is equal to the bit, and a recurrent one as near as floats are."""
     if EMULATORS[target].absent:
