@@ -131,13 +131,13 @@ def finetuned(
         if (number + 1) % every == 0 and (noise := training.noise(codes, held)) < least:
             best, least = codes, noise
         progress("fine-tuning", number + 1, steps)
-    names = [name for each in weights for name in each.layers]
+    names = [name for each in weights for name in sorted(each.layers)]
     return Tuning(_stored(quantized, weights, best), names, _decibels(before), _decibels(least))
 
 
 def layers_with_weights(quantized: onnx.ModelProto) -> list[str]:
     """The nodes of a quantized network that have weights to train."""
-    return [name for each in _weights(quantized) for name in each.layers]
+    return [name for each in _weights(quantized) for name in sorted(each.layers)]
 
 
 def _falling(steps: int) -> Array:
