@@ -62,7 +62,7 @@ def test_characters_learn():
 
 @pytest.mark.long
 def test_scenes_learn(tmp_path):
-    """Two hundred steps of two thousand: most pixels are the ground's, and digits are told from it."""
+    """Two hundred steps of two thousand: ground and digits are told apart."""
     script = load_script("training/scenes.py")
     every, own = script.main(tmp_path, steps=200)
     assert every > 0.7
