@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from vdla.api.models import compile_to_run
 from vdla.api.modules import random_inputs
-from vdla.compiler.finetuning import Tuning, finetuned, layers_with_weights
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.files import onnx_file
 from vdla.compiler.frontend.onnx import load as load_onnx
@@ -41,6 +40,7 @@ from vdla.support.files import atomic_write
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from vdla.compiler.finetuning import Tuning
     from vdla.compiler.frontend.shapes import Shapes
     from vdla.compiler.graph.types import Array
 
@@ -114,6 +114,8 @@ def quantize(
 
 def _finetuned(model: str | Path, output: str | Path, options: Quantize, recipe: Recipe) -> Tuning:
     """Writes a model that was quantized and trained."""
+    from vdla.compiler.finetuning import finetuned  # with all that traces and trains
+
     given, where = float_model(onnx_file(model), options.shapes), str(model)
     samples = samples_for(given, where, options.calibration, options.shapes, _pixels(options))
     quantizer = Quantizer(given, where, samples, _noted(samples, options), options.progress)
@@ -133,6 +135,8 @@ def _layers_to_train(
     Raises:
         ModelError: one that is named has no quantized weights.
     """
+    from vdla.compiler.finetuning import layers_with_weights
+
     names, below = chosen_by_ratio("--finetune", options.finetune)
     known = layers_with_weights(first)
     for name in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vdla import api
 from vdla.analysis.report import noise_page
@@ -19,11 +20,13 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.compiler.finetuning import Tuning
 from vdla.compiler.models.accuracy import Accuracy
 from vdla.compiler.models.frontier import Point
 from vdla.compiler.models.noise import Noise
 from vdla.options import Compile, Prune, Quantize
+
+if TYPE_CHECKING:
+    from vdla.compiler.finetuning import Tuning
 
 
 def compile_model(model: str, output: Path, options: Compile, json: bool) -> None:
