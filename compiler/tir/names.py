@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from vdla.compiler.text import Reader, Token
 from vdla.compiler.tir.ir import Buffer, Var
 
+Place = TypeVar("Place")  # of a name in its source
 Bound = ChainMap[str, tuple[Var | Buffer, Token]]  # what is bound, and where
 Thing = TypeVar("Thing", Var, Buffer)
 
 
-class Names:
-    """Meanings of the names at the place that the reader has come to."""
+class Scopes(Generic[Place]):
+    """Names that are bound, scope within scope."""
 
-    def __init__(self, read: Reader) -> None:
-        self.read = read
-        self.bound: Bound = ChainMap()
+    def __init__(self) -> None:
+        self.bound: ChainMap[str, tuple[Var | Buffer, Place]] = ChainMap()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -29,11 +29,19 @@ class Names:
         self.bound = self.bound.parents
 
     @contextmanager
-    def seen_from(self, bound: Bound) -> Iterator[None]:
+    def seen_from(self, bound: ChainMap[str, tuple[Var | Buffer, Place]]) -> Iterator[None]:
         """Inside, other names are bound than around it."""
         around, self.bound = self.bound, bound
         yield
         self.bound = around
+
+
+class Names(Scopes[Token]):
+    """Meanings of the names at the place that the reader has come to."""
+
+    def __init__(self, read: Reader) -> None:
+        super().__init__()
+        self.read = read
 
     def new(self, what: str) -> tuple[str, Token]:
         """Takes a name that nothing around it has.

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from vdla.compiler.tir import ir
 from vdla.compiler.tir.ir import DTYPES, Buffer, BufferRegion, Const, Expr, IRError, Var
+from vdla.compiler.tir.names import Scopes, Thing
 from vdla.compiler.tir.parse_expr import LARGEST
 from vdla.compiler.tir.script_source import Source, word_of
 
@@ -31,31 +31,16 @@ COMPARED: dict[type[ast.cmpop], str] = {
 COUNTS = {"min": 2, "max": 2, "select": 3}
 Bound = ChainMap[str, tuple[Var | Buffer, int]]  # what is bound, and in which line
 Built = TypeVar("Built")
-Thing = TypeVar("Thing", Var, Buffer)
 
 
-class ScriptExprs:
+class ScriptExprs(Scopes[int]):
     """Reads expressions where names are bound."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__()
         self.source = source
-        self.bound: Bound = ChainMap()
 
     # Names ------------------------------------------------------------------------------------
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Forgets what is bound inside when it ends."""
-        self.bound = self.bound.new_child()
-        yield
-        self.bound = self.bound.parents
-
-    @contextmanager
-    def seen_from(self, bound: Bound) -> Iterator[None]:
-        """Inside, other names are bound than around it."""
-        around, self.bound = self.bound, bound
-        yield
-        self.bound = around
 
     def bind(self, name: str, thing: Var | Buffer, node: ast.AST) -> None:
         """From here on in this scope, ``name`` means ``thing``.
