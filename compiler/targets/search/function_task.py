@@ -24,7 +24,7 @@ from vdla.compiler.search.tuner import Task, TuneOptions, Turn
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.search.function import Function
 from vdla.compiler.targets.search.function_records import FunctionRecord, Key
-from vdla.compiler.targets.search.loop_tree import NAMES, tree_of
+from vdla.compiler.targets.search.loop_tree import forest_of
 from vdla.compiler.targets.search.sketch import Sketch
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
@@ -131,11 +131,7 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     def trees(self, points: Sequence[int]) -> Forest:
         """Trees of points' loops; none of one whose steps don't apply."""
-        for point in points:
-            if point not in self.grown:
-                loops = self.loops(point)
-                self.grown[point] = None if loops is None else tree_of(loops)
-        return Forest.of(NAMES, [self.grown[point] for point in points])
+        return forest_of(points, self.loops, self.grown)
 
     def loops(self, point: int) -> PrimFunc | None:
         """Loops of a point's schedule; None where its steps don't apply."""

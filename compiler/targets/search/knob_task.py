@@ -27,7 +27,7 @@ from vdla.compiler.targets.search.function import F, Function
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.knob_space import Chosen, KnobSpace, Scheduler
 from vdla.compiler.targets.search.knobs import Value
-from vdla.compiler.targets.search.loop_tree import NAMES, tree_of
+from vdla.compiler.targets.search.loop_tree import forest_of
 from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.support.errors import UserError
@@ -119,11 +119,7 @@ class KnobTask(Task[Chosen, AnyOutcome, AnyRecord]):
 
     def trees(self, points: Sequence[int]) -> Forest:
         """Trees of points' loops; none of one whose steps don't apply."""
-        for point in points:
-            if point not in self.grown:
-                loops = self.loops(point)
-                self.grown[point] = None if loops is None else tree_of(loops)
-        return Forest.of(NAMES, [self.grown[point] for point in points])
+        return forest_of(points, self.loops, self.grown)
 
     def loops(self, point: int) -> PrimFunc | None:
         """Loops of a point's schedule; None where its steps don't apply."""

@@ -13,13 +13,13 @@ since effects multiply; choices are one-hot:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2, prod
 
 import numpy as np
 
-from vdla.compiler.search.forest import Tree
+from vdla.compiler.search.forest import Forest, Tree
 from vdla.compiler.tir.arith import linear
 from vdla.compiler.tir.injective import offset
 from vdla.compiler.tir.ir import (
@@ -106,6 +106,17 @@ def tree_of(func: PrimFunc) -> Tree:
     root = growth.node(-1, {"function": 1})
     growth.add(root, func.body, ())
     return growth.tree()
+
+
+def forest_of(
+    points: Sequence[int], loops: Callable[[int], PrimFunc | None], grown: dict[int, Tree | None]
+) -> Forest:
+    """Trees of points' loops, none of a point without; ``grown`` keeps them."""
+    for point in points:
+        if point not in grown:
+            func = loops(point)
+            grown[point] = None if func is None else tree_of(func)
+    return Forest.of(NAMES, [grown[point] for point in points])
 
 
 @dataclass
