@@ -34,6 +34,7 @@ from vdla.compiler.build import Options, compile_graph, compile_model, import_gr
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.types import Array
 from vdla.compiler.host_time import host_time
+from vdla.compiler.models.noise import spread
 from vdla.compiler.targets.processor.timing.machine import NAMES, machine_of
 from vdla.isa.config import Config, load_config
 from vdla.names.models import model_file
@@ -78,12 +79,11 @@ def weights(model: onnx.ModelProto) -> Params:
     for node in model.graph.node:
         if node.op_type == "DequantizeLinear" and node.input[0] in arrays:
             steps, scale, zero = (arrays[name] for name in node.input)
-            axis = next((each.i for each in node.attribute if each.name == "axis"), 1)
-            along = [-1 if n == axis % steps.ndim else 1 for n in range(steps.ndim)]
-            if scale.ndim:
-                scale, zero = scale.reshape(along), zero.reshape(along)
+            scale, zero = (
+                spread(node, each.astype(np.float32), steps.shape) for each in (scale, zero)
+            )
             name = node.output[0].removesuffix("_DequantizeLinear_Output")
-            result[name] = (steps.astype(np.float32) - zero.astype(np.float32)) * scale
+            result[name] = (steps.astype(np.float32) - zero) * scale
     return {n: a for n, a in result.items() if n.startswith(TRAINED) and patches.is_trained(n)}
 
 
